@@ -60,8 +60,8 @@ test-skipped: $(SCALE)  ## Run the tests of `make test` that SFUMATO_ONLY, a fil
 test-long: $(STAMP)  ## The tests of more than a few seconds each: whole journeys in a browser, kills, spoiled folders, larger tables.
 	$(BIN)/python -m pytest -m "long and $(EVERY)" -n 3 --dist loadfile --no-loadscope-reorder
 
-FAST := tests/hierarchies tests/tables tests/measures tests/algorithms tests/decide/test_knee.py tests/systems/lattice tests/report tests/sources/test_settings.py tests/runtime/test_toml.py
-MORE := tests/decide/test_ask.py tests/systems/test_all_systems.py tests/systems/groups/test_rules.py tests/systems/channel/test_model.py tests/systems/channel/test_engines.py tests/cli/test_cli.py tests/cli/test_channel.py tests/cli/test_numbers.py tests/cli/test_inspect.py
+FAST := tests/hierarchies tests/tables tests/measures tests/algorithms tests/decide/test_knee.py tests/methods/lattice tests/report tests/data/test_settings.py tests/base/test_toml.py
+MORE := tests/decide/test_ask.py tests/methods/test_all_systems.py tests/methods/groups/test_rules.py tests/methods/channel/test_model.py tests/methods/channel/test_engines.py tests/cli/test_cli.py tests/cli/test_channel.py tests/cli/test_numbers.py tests/cli/test_inspect.py
 
 test-fast: $(STAMP)  ## The inner loop: no browser, no kills, no Spark.
 	$(BIN)/python -m pytest -q -m "$(QUICK)" $(FAST)
@@ -74,12 +74,12 @@ test-scale: $(SCALE)  ## Spark (a cluster on loopback; Java 17 or newer) and dat
 	$(BIN)/python -m pytest -m "scale and not published" -n 2 --dist loadfile tests/scale tests/docs/test_blocks.py
 
 test-hostile: $(STAMP)  ## Thousands of spoiled folders and requests, hundreds of kills: the long versions of the tests of hostile input.
-	SFUMATO_FUZZ=2000 SFUMATO_KILLS=200 SFUMATO_REQUESTS=5000 $(BIN)/python -m pytest -s tests/hostile tests/web/test_web_schema.py tests/runtime/test_interrupted.py
-	$(BIN)/python -m pytest -m published tests/release/test_verify.py tests/release/test_planted.py tests/hostile tests/systems/groups/test_blows.py
+	SFUMATO_FUZZ=2000 SFUMATO_KILLS=200 SFUMATO_REQUESTS=5000 $(BIN)/python -m pytest -s tests/hostile tests/web/test_web_schema.py tests/base/test_interrupted.py
+	$(BIN)/python -m pytest -m published tests/release/test_verify.py tests/release/test_planted.py tests/hostile tests/methods/groups/test_blows.py
 
 test-published: $(SCALE)  ## Reproduce the slow published tables.
 	SFUMATO_EXAMPLES=100 $(BIN)/python -m pytest -m published
-	SFUMATO_EXAMPLES=100 $(BIN)/python -m pytest -m "$(EVERY)" tests/contract tests/measures tests/systems tests/tables tests/comparisons tests/decide tests/release/test_joint.py
+	SFUMATO_EXAMPLES=100 $(BIN)/python -m pytest -m "$(EVERY)" tests/contract tests/measures tests/methods tests/tables tests/papers tests/decide tests/release/test_joint.py
 
 lint: audit-dependencies  ## Style, types, import direction, known holes in dependencies.
 	$(BIN)/ruff format --check .

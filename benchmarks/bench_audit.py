@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 import sfumato as sf
 from benchmarks.timing import cpu_seconds, show
-from sfumato.runtime.stages import peak_memory
+from sfumato.base.progress import peak_memory
 
 PYCANON_CPU_SECONDS = 63.0  # pycanon, eight measures on the raw table; not run here because it needs pandas
 

@@ -13,17 +13,17 @@ from threadpoolctl import threadpool_limits
 
 import sfumato as sf
 from benchmarks.timing import show
+from sfumato.base.arrays import Floats
+from sfumato.base.progress import peak_memory
+from sfumato.data.engine import open_engine
 from sfumato.measures import channel as measures
+from sfumato.methods.channel.estimate import estimate
+from sfumato.methods.channel.exact import ExactSearch
+from sfumato.methods.channel.optrr import OptrrSettings, optrr
+from sfumato.methods.channel.release import disguise
+from sfumato.methods.channel.square import SquareSearch
+from sfumato.papers.channel import adult_priors, normal_prior
 from sfumato.plans.channel import Channel
-from sfumato.reproduce.channel import adult_priors, normal_prior
-from sfumato.runtime.arrays import Floats
-from sfumato.runtime.stages import peak_memory
-from sfumato.sources.engines.engine import open_engine
-from sfumato.systems.channel.disguise import disguise
-from sfumato.systems.channel.engines.exact import ExactSearch
-from sfumato.systems.channel.engines.optrr import OptrrSettings, optrr
-from sfumato.systems.channel.engines.square import SquareSearch
-from sfumato.systems.channel.estimate import estimate
 
 ROWS = int(os.environ.get("SFUMATO_BENCH_ROWS", "10000000"))
 

@@ -15,7 +15,7 @@ ROWS = 10_000_000
 CHILD = """
 import sys, time
 import sfumato as sf
-from sfumato.runtime.stages import peak_memory
+from sfumato.base.progress import peak_memory
 names = "age sex race education marital work country children".split()
 columns = {name: {"role": "quasi_identifier"} for name in names} | {"illness": {"role": "sensitive"}}
 options = {"memory_limit": "2GB", "threads": 2, "temp_folder": sys.argv[2]}

@@ -12,12 +12,11 @@ from benchmarks.timing import cpu_seconds, show
 from sfumato.algorithms import memetic
 from sfumato.algorithms.dominance import hypervolume, non_dominated
 from sfumato.algorithms.memetic import State
-from sfumato.reproduce.cuts import paper_setting
-from sfumato.systems.cuts.prepared import CutSearch
-from sfumato.systems.cuts.search import loop_settings
-from sfumato.systems.lattice.search import search_lattice
-from sfumato.systems.run import Run
-from sfumato.systems.search import search as find_front
+from sfumato.methods.cuts.search import CutSearch, loop_settings
+from sfumato.methods.lattice.search import search_lattice
+from sfumato.methods.run import Run
+from sfumato.methods.search import search as find_front
+from sfumato.papers.cuts import paper_setting
 
 MARKS = (2, 5, 10, 20, 40)  # CPU seconds at which fronts are compared
 SIZES = (5, 10, 14, 20, 50)  # k at which losses are compared
@@ -173,7 +172,7 @@ def _pymoo(study: Any) -> dict[int, float]:
     from pymoo.core.termination import NoTermination
     from pymoo.optimize import minimize
 
-    from sfumato.systems.cuts.variation import offspring
+    from sfumato.methods.cuts.space import offspring
 
     began = time.process_time()
     ready = CutSearch(study)

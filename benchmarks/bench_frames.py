@@ -20,7 +20,7 @@ import json, os, sys, time
 what, path = sys.argv[1:]
 import polars
 import sfumato as sf
-from sfumato.runtime.stages import peak_memory
+from sfumato.base.progress import peak_memory
 roles = dict(
     quasi_identifiers=["age", "sex", "region", "job", "birth"], sensitive=["disease"], keep=[], drop=["name", "income"]
 )

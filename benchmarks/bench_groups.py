@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.samples.groups_census import make_census
+from sfumato.methods.groups.attack.attack import attack_with
+from sfumato.methods.groups.attack.rule_walk import minimal_rows, walk_rules
+from sfumato.methods.groups.attack.rules import grade
+from sfumato.methods.groups.files import read_auxiliary, read_target, settings_of, variables_for
+from sfumato.methods.groups.planner import Planner
+from sfumato.methods.groups.search import truths_of
+from sfumato.papers.groups import make_census
 from sfumato.study import read
-from sfumato.systems.groups.attack.attack import attack_with
-from sfumato.systems.groups.attack.grades import grade
-from sfumato.systems.groups.attack.rule_walk import minimal_rows, walk_rules
-from sfumato.systems.groups.files.read import read_auxiliary, read_target, settings_of, variables_for
-from sfumato.systems.groups.planner import Planner
-from sfumato.systems.groups.search import truths_of
 
 
 def main() -> None:

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.timing import show
+from sfumato.base.progress import Progress
 from sfumato.front import Front
-from sfumato.runtime.stages import Progress
+from sfumato.methods.run import Live
+from sfumato.methods.search import search
 from sfumato.study import Study
-from sfumato.systems.run import Live
-from sfumato.systems.search import search
 from sfumato.tables.frequency import FrequencyTable
 
 MARKS = (5, 10, 20, 40, 60)  # CPU seconds at which the best so far is noted

@@ -13,12 +13,12 @@ import sfumato as sf
 from benchmarks.arx_criteria import settings, study_of
 from benchmarks.synthetic import COLUMNS, census_table
 from benchmarks.timing import cpu_seconds, show
-from sfumato.measures.goal import Goal
+from sfumato.measures.measure import Goal
 from sfumato.measures.oracle import node_figures
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import budget
-from sfumato.plans.recoding import at_levels
-from sfumato.systems.lattice.problem import LatticeProblem
+from sfumato.methods.lattice.problem import LatticeProblem
+from sfumato.plans.recodings import at_levels
 from sfumato.tables.frequency import FrequencyTable, Population
 
 CRITERIA = {

@@ -11,10 +11,9 @@ import time
 from pathlib import Path
 
 from benchmarks.timing import show
-from sfumato.reproduce.cuts import paper_setting
+from sfumato.methods.local.search import Solver, model_of
+from sfumato.papers.cuts import paper_setting
 from sfumato.study import Study
-from sfumato.systems.local.search import model_of
-from sfumato.systems.local.solve import Solver
 
 EFFORT = {"intervals": {5: 4, 10: 4, 20: 4, 50: 3, 100: 3}, "nodes": {2: 4, 5: 6, 10: 3, 20: 3, 50: 3}}  # rounds
 HEADS = ["k", "box bound", "best boxes", "improved", "rounds"]

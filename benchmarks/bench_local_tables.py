@@ -13,14 +13,14 @@ from typing import Any
 
 from benchmarks.bench_large import mach2019
 from benchmarks.timing import show
-from sfumato.reproduce.cuts import paper_setting
-from sfumato.runtime.stages import peak_memory
-from sfumato.samples.synthetic import write_people
-from sfumato.sources.opening import open_source
-from sfumato.sources.settings import DataSettings
+from sfumato.base.progress import peak_memory
+from sfumato.data.open import open_source
+from sfumato.data.settings import DataSettings
+from sfumato.methods.local.search import search_local
+from sfumato.methods.run import Run
+from sfumato.papers.cuts import paper_setting
+from sfumato.samples.samples import write_people
 from sfumato.study import Study, read
-from sfumato.systems.local.search import search_local
-from sfumato.systems.run import Run
 
 KS = (5, 20, 100)
 TABLES = ("adult", "kdd", "acs14", "mach2019", "synthetic")

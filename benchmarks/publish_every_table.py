@@ -32,7 +32,7 @@ import numpy as np
 import pandas as pd
 
 import sfumato as sf
-from sfumato.auditing.first_run_file import recipe
+from sfumato.auditing.inspect import recipe
 from sfumato.decide.pick import Choice
 from sfumato.errors import InputError, UnreachableError
 from sfumato.release.policy import PolicyError

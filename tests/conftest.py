@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 
 import sfumato as sf
-from sfumato.runtime.seal import KEY
+from sfumato.base.trust import KEY
 
 EXAMPLES = int(os.environ.get("SFUMATO_EXAMPLES", "12"))  # of a law; make test-published tries more
 hypothesis.settings.register_profile("sfumato", deadline=None, max_examples=EXAMPLES, derandomize=True)
@@ -76,7 +76,7 @@ def write(tmp_path: Path) -> Callable[[str, str], Path]:
     return written
 
 
-LONG = ("tests/web", "tests/hostile", "tests/release", "tests/systems", "tests/frames", "tests/labelled")
+LONG = ("tests/web", "tests/hostile", "tests/release", "tests/methods", "tests/frames", "tests/labelled")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

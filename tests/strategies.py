@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
+from sfumato.data.cells import MISSING
 from sfumato.hierarchies.hierarchy import Hierarchy
-from sfumato.sources.cells import MISSING
 from sfumato.tables.domain import Domain, domain_of
 from sfumato.tables.frequency import FrequencyTable, from_codes
 

@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 
 import sfumato as sf
-from sfumato.comparisons.baselines import baselines
-from tests.systems.test_all_systems import MAKERS
+from sfumato.papers.baselines import baselines
+from tests.methods.test_all_systems import MAKERS
 
 
 def main() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import doctest
+import re
 from collections.abc import Iterator
+from types import ModuleType
 
-from sfumato.measures.example import __doc__ as about_example
-from sfumato.measures.example import six_rows
 from sfumato.measures.measure import Measure
-from sfumato.measures.registry import modules
+from sfumato.measures.oracle import __doc__ as about_example
+from sfumato.measures.oracle import six_rows
+from sfumato.measures.registry import measures_of, modules
 
 PAGE = "reference/measures-in-detail.md"
 NAMES = (PAGE,)
@@ -39,9 +41,8 @@ def pages() -> dict[str, str]:
 def described() -> Iterator[tuple[Measure, str]]:
     """Every measure with the example of its file."""
     for module in modules():
-        several = getattr(module, "MEASURES", ())
-        for measure in several or (module.MEASURE,):
-            yield measure, _example(module.__doc__ or "", measure, alone=not several)
+        for measure in measures_of(module):
+            yield measure, _example(module, measure)
 
 
 def _section(measure: Measure, example: str) -> str:
@@ -64,17 +65,22 @@ def _section(measure: Measure, example: str) -> str:
     return "\n".join(lines)
 
 
-def _example(text: str, measure: Measure, alone: bool) -> str:
-    """The doctest of a measure's file, with the measure asked for by its name instead of by the file's constant."""
-    lines = [">>> import sfumato as sf", ">>> from sfumato.measures.example import six_rows"]
-    if not alone:  # one file for several: the value alone
-        name, lacking = measure.name, measure.available(six_rows())
-        if lacking is not None:
-            return "\n".join([*lines, f'>>> sf.measure("{name}").available(six_rows())', repr(lacking)])
-        value = round(measure.value(six_rows()), 4)
-        return "\n".join([*lines, f'>>> round(sf.measure("{name}").value(six_rows()), 4)', str(value)])
-    for example in doctest.DocTestParser().get_examples(text):
-        if "import six_rows" not in example.source:
-            source = example.source.replace("MEASURE.", f'sf.measure("{measure.name}").').rstrip("\n").split("\n")
-            lines += [f">>> {source[0]}", *(f"... {line}" for line in source[1:]), example.want.rstrip("\n")]
-    return "\n".join(lines)
+def _example(module: ModuleType, measure: Measure) -> str:
+    """The examples of a measure in the docstring of its file, or its value where there are none.
+
+    The reader's examples ask for the measure by its name instead of by the constant of the file.
+    """
+    lines = [">>> import sfumato as sf", ">>> from sfumato.measures.oracle import six_rows"]
+    constant = next((name for name, value in vars(module).items() if value is measure), None)
+    examples = doctest.DocTestParser().get_examples(module.__doc__ or "")
+    own = [example for example in examples if constant is not None and re.search(rf"\b{constant}\.", example.source)]
+    for example in own:
+        source = example.source.replace(f"{constant}.", f'sf.measure("{measure.name}").').rstrip("\n").split("\n")
+        lines += [f">>> {source[0]}", *(f"... {line}" for line in source[1:]), example.want.rstrip("\n")]
+    if own:
+        return "\n".join(lines)
+    lacking = measure.available(six_rows())
+    if lacking is not None:
+        return "\n".join([*lines, f'>>> sf.measure("{measure.name}").available(six_rows())', repr(lacking)])
+    value = round(measure.value(six_rows()), 4)
+    return "\n".join([*lines, f'>>> round(sf.measure("{measure.name}").value(six_rows()), 4)', str(value)])

@@ -10,7 +10,7 @@ from playwright.sync_api import sync_playwright
 
 import sfumato as sf
 from sfumato.decide.floor import with_floor
-from sfumato.systems.draw import draw
+from sfumato.methods.publish import draw
 
 HERE = Path(__file__).parent
 

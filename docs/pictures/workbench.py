@@ -17,8 +17,8 @@ from tests.web.bench import server, write_table
 from tests.web.views import views
 
 import sfumato as sf
+from sfumato.papers.groups import make_census
 from sfumato.report.audit_page import audit_page
-from sfumato.samples.groups_census import make_census
 
 HERE = Path(__file__).parent
 WIDTHS = {"wide": (1280, 860), "middle": (1024, 768), "narrow": (390, 1180)}

@@ -28,13 +28,11 @@ from typing import TYPE_CHECKING, Any
 from sfumato.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from sfumato import measures
     from sfumato.auditing.audit import Audit, audit
-    from sfumato.auditing.inspection import Inspection, inspect
-    from sfumato.comparisons.baselines import baselines
-    from sfumato.comparisons.cost import Cost, Costs
-    from sfumato.comparisons.page import draw_baselines
-    from sfumato.decide import Answer, Choice, Preset, pick, presets
+    from sfumato.auditing.inspect import Inspection, inspect
+    from sfumato.base.progress import ProgressBar
+    from sfumato.data.settings import Role
+    from sfumato.decide import Answer, Choice, Preset
     from sfumato.errors import (
         DataError,
         HierarchyError,
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
     from sfumato.estimator import Anonymizer
     from sfumato.front import Front, Objective, Point, compare_fronts
     from sfumato.hierarchies import Hierarchy
-    from sfumato.hierarchies.made import (
+    from sfumato.hierarchies.recipes import (
         breaks,
         dates,
         flat,
@@ -60,25 +58,23 @@ if TYPE_CHECKING:
     )
     from sfumato.measures.classes import ClassTable, classify
     from sfumato.measures.registry import known_measures, measure
-    from sfumato.notebook.progress import ProgressBar
+    from sfumato.methods.apply import apply_plan
+    from sfumato.methods.channel.estimate import estimate
+    from sfumato.methods.channel.release import disguise
+    from sfumato.methods.groups.attack.attack import attack
+    from sfumato.methods.publish import draw, publish, verify
+    from sfumato.methods.registry import load_front
+    from sfumato.methods.search import ask, search
+    from sfumato.papers.baselines import Cost, Costs, baselines
+    from sfumato.papers.baselines_page import draw_baselines
     from sfumato.plans.channel import Channel, load_channel
-    from sfumato.plans.levels import LevelPlan
-    from sfumato.prediction.cost import predict
+    from sfumato.plans.recodings import LevelPlan
+    from sfumato.prediction import predict
     from sfumato.release.publish import Release
-    from sfumato.samples.bundled import sample
-    from sfumato.sources.roles import Role
+    from sfumato.samples.samples import sample
     from sfumato.study import Study, read
-    from sfumato.systems.apply import apply_plan
-    from sfumato.systems.ask import ask
-    from sfumato.systems.channel.disguise import disguise
-    from sfumato.systems.channel.estimate import estimate
-    from sfumato.systems.draw import draw
-    from sfumato.systems.groups.attack.attack import attack
-    from sfumato.systems.publish import publish
-    from sfumato.systems.registry import load_front
-    from sfumato.systems.search import search
-    from sfumato.systems.verify import verify
     from sfumato.tables.frequency import FrequencyTable
+
 
 # Names load when they are first used, so that `sfumato --help` does not wait for compilers and databases.
 _HOMES = {
@@ -88,60 +84,60 @@ _HOMES = {
     "Channel": "plans.channel",
     "Choice": "decide",
     "ClassTable": "measures.classes",
-    "Cost": "comparisons.cost",
-    "Costs": "comparisons.cost",
+    "Cost": "papers.baselines",
+    "Costs": "papers.baselines",
     "DataError": "errors",
     "FrequencyTable": "tables.frequency",
     "Front": "front",
     "Hierarchy": "hierarchies",
     "HierarchyError": "errors",
     "InputError": "errors",
-    "Inspection": "auditing.inspection",
-    "LevelPlan": "plans.levels",
+    "Inspection": "auditing.inspect",
+    "LevelPlan": "plans.recodings",
     "MeasureError": "errors",
     "Objective": "front",
     "Point": "front",
     "Preset": "decide",
-    "ProgressBar": "notebook.progress",
+    "ProgressBar": "base.progress",
     "Release": "release.publish",
-    "Role": "sources.roles",
+    "Role": "data.settings",
     "SfumatoError": "errors",
     "Study": "study",
     "StudyError": "errors",
     "UnreachableError": "errors",
-    "apply_plan": "systems.apply",
-    "ask": "systems.ask",
-    "attack": "systems.groups.attack.attack",
+    "apply_plan": "methods.apply",
+    "ask": "methods.search",
+    "attack": "methods.groups.attack.attack",
     "audit": "auditing.audit",
-    "baselines": "comparisons.baselines",
-    "breaks": "hierarchies.made",
+    "baselines": "papers.baselines",
+    "breaks": "hierarchies.recipes",
     "classify": "measures.classes",
     "compare_fronts": "front",
-    "dates": "hierarchies.made",
-    "disguise": "systems.channel.disguise",
-    "draw": "systems.draw",
-    "draw_baselines": "comparisons.page",
-    "estimate": "systems.channel.estimate",
-    "flat": "hierarchies.made",
-    "hierarchy_file": "hierarchies.made",
-    "inspect": "auditing.inspection",
-    "intervals": "hierarchies.made",
+    "dates": "hierarchies.recipes",
+    "disguise": "methods.channel.release",
+    "draw": "methods.publish",
+    "draw_baselines": "papers.baselines_page",
+    "estimate": "methods.channel.estimate",
+    "flat": "hierarchies.recipes",
+    "hierarchy_file": "hierarchies.recipes",
+    "inspect": "auditing.inspect",
+    "intervals": "hierarchies.recipes",
     "known_measures": "measures.registry",
     "load_channel": "plans.channel",
-    "load_front": "systems.registry",
+    "load_front": "methods.registry",
     "measure": "measures.registry",
     "pick": "decide.pick",
-    "predict": "prediction.cost",
-    "prefixes": "hierarchies.made",
-    "presets": "decide.presets",
-    "publish": "systems.publish",
-    "quantiles": "hierarchies.made",
-    "rare_values": "hierarchies.made",
+    "predict": "prediction",
+    "prefixes": "hierarchies.recipes",
+    "presets": "decide.pick",
+    "publish": "methods.publish",
+    "quantiles": "hierarchies.recipes",
+    "rare_values": "hierarchies.recipes",
     "read": "study",
-    "sample": "samples.bundled",
-    "search": "systems.search",
-    "top_bottom": "hierarchies.made",
-    "verify": "systems.verify",
+    "sample": "samples.samples",
+    "search": "methods.search",
+    "top_bottom": "hierarchies.recipes",
+    "verify": "methods.publish",
 }
 
 __all__ = [

@@ -8,21 +8,19 @@ from typing import Any, Self
 
 import numpy as np
 
+from sfumato.data.engine import open_engine
+from sfumato.data.frame import Frame, Labels, is_frame, rebuilt
 from sfumato.decide import Choice
 from sfumato.errors import InputError, SfumatoError
 from sfumato.front import Front
 from sfumato.hierarchies import ROOT
-from sfumato.hierarchies.made import flat, intervals
-from sfumato.measures.functions import function_named
-from sfumato.measures.standard import DISTINCT_L, GENERAL_LOSS, T_CLOSENESS, K
-from sfumato.release.applied import plan_columns, row_groups
+from sfumato.hierarchies.recipes import flat, intervals
+from sfumato.measures.registry import DISTINCT_L, GENERAL_LOSS, T_CLOSENESS, K, function_named
+from sfumato.methods.search import search
+from sfumato.release.apply_frame import plan_columns, row_groups
 from sfumato.release.columns import ColumnRecode
-from sfumato.release.recode import Below, recode
-from sfumato.sources.engines.engine import open_engine
-from sfumato.sources.frames import Frame, is_frame
-from sfumato.sources.same_kind import Labels, rebuilt
+from sfumato.release.rows import Below, recode
 from sfumato.study import Study
-from sfumato.systems.search import search
 
 try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from sfumato.algorithms import memetic
-from sfumato.algorithms.archive import Archive
 from sfumato.algorithms.dominance import dominates, ranks
-from sfumato.algorithms.nsga2 import crowding, survivors, tournament
-from sfumato.algorithms.seen import Seen
+from sfumato.algorithms.evaluation import Seen
+from sfumato.algorithms.memetic import Archive, crowding, survivors, tournament
 
 GRIDS = arrays(np.float64, st.tuples(st.integers(1, 12), st.integers(2, 3)), elements=st.integers(0, 4).map(float))
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.algorithms.spea2 import fitness, plain_fitness, plain_truncated, selected, truncated
+from sfumato.methods.channel.optrr import fitness, plain_fitness, plain_truncated, selected, truncated
 
 
 @given(st.integers(2, 30), st.integers(1, 3), st.integers(0, 10_000), st.booleans())

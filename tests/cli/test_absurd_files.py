@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from sfumato.cli import run
-from sfumato.sources.opening import MOST_COLUMNS
+from sfumato.data.open import MOST_COLUMNS
 
 Capture = pytest.CaptureFixture[str]
 RUN = 'version = 1\n[data]\npath = "{table}"\n[columns]\nage = {{ role = "quasi_identifier", hierarchy = "{tree}" }}\n'

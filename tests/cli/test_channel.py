@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.systems.channel.files import channel_run
+from tests.methods.channel.files import channel_run
 
 from sfumato import cli
 
@@ -373,9 +373,9 @@ def test_a_front_of_given_shares_is_no_table_to_publish(
 
 @pytest.mark.long
 def test_reports_are_drawn_with_the_probabilities_of_the_matrix(people: Path, tmp_path: Path) -> None:
+    from sfumato.methods.channel.release import disguise
     from sfumato.plans.channel import Channel
     from sfumato.study import Study
-    from sfumato.systems.channel.disguise import disguise
 
     matrix = np.array([[0.7, 0.1, 0.0, 0.2], [0.1, 0.9, 0.3, 0.2], [0.2, 0.0, 0.7, 0.6]])
     channel = Channel(("job",), tuple(COUNTS), ("x", "y", "z"), matrix)

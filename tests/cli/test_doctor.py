@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
+from sfumato.base import doctor
 from sfumato.cli import run
-from sfumato.runtime import doctor
 
 LINES = ["numpy>=2,<3", 'fastapi>=0.121; extra == "web"', "no-such-package>=1 ; extra == 'db'"]
 

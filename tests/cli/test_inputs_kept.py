@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 import typer.main
+from tests.methods.channel.files import channel_run
+from tests.methods.groups.files import protected_study
+from tests.methods.groups.test_doors import DDI
 from tests.release.fronts import front_of, small
-from tests.systems.channel.files import channel_run
-from tests.systems.groups.files import protected_study
-from tests.systems.groups.test_doors import DDI
 
 import sfumato as sf
+from sfumato.base.files import new_files, write_text
 from sfumato.cli import app, run
 from sfumato.errors import InputError
 from sfumato.plans.channel import load_channel
-from sfumato.runtime.atomic import new_files, write_text
 
 LEVELS = {"age": 1, "post code": 1, "sex": 0}
 # Each command that may overwrite, as it is run, with the files it reads; TARGET is where it is told to write.

@@ -15,7 +15,7 @@ import pytest
 from tests.release.fronts import write_csv
 
 import sfumato as sf
-from sfumato.auditing import singling_out
+from sfumato.auditing import inspect
 from sfumato.cli import run
 from sfumato.errors import InputError, StudyError
 from sfumato.study import read
@@ -134,7 +134,7 @@ def test_sets_that_single_out_are_looked_for_over_all_columns(tmp_path: Path) ->
 def test_large_tables_are_searched_in_part_and_counted_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    monkeypatch.setattr(singling_out, "WORK", 21 * 2_000)
+    monkeypatch.setattr(inspect, "WORK", 21 * 2_000)
     path, cells = singling_table(tmp_path, 9_000)
     found = sf.inspect(str(path))
     assert found.rows_searched < 3_000

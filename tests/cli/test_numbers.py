@@ -11,10 +11,10 @@ import pytest
 import sfumato as sf
 from sfumato.cli import run
 from sfumato.errors import InputError, SfumatoError
-from sfumato.web.calls.declaring import put
-from sfumato.web.calls.opening import open_table
-from sfumato.web.calls.shelf import study_of
-from sfumato.web.places import Places, version_of
+from sfumato.web.api.open import open_table
+from sfumato.web.api.shelf import study_of
+from sfumato.web.api.study import put
+from sfumato.web.workspace import Places, version_of
 
 Capture = pytest.CaptureFixture[str]
 BASE = """version = 1
@@ -157,7 +157,7 @@ def test_a_front_that_cannot_be_read_back_is_not_kept(folder: Path, monkeypatch:
 
 
 def test_a_run_file_that_cannot_be_read_back_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.auditing.inspection import Inspection
+    from sfumato.auditing.inspect import Inspection
 
     monkeypatch.setattr(Inspection, "run_file", lambda *_, **__: "version = NaN\n")
     before = (folder / "run.toml").read_text("utf-8")

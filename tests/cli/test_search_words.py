@@ -14,10 +14,9 @@ from tests.release.fronts import ANYTHING, small, write_csv
 import sfumato as sf
 from sfumato.cli import run
 from sfumato.cli.search import SYSTEMS
-from sfumato.cli.watch import Watch
-from sfumato.cli.words import counted_plans
+from sfumato.cli.show import Watch, counted_plans
 from sfumato.errors import InputError
-from sfumato.systems.registry import MODULES, system_named
+from sfumato.methods.registry import MODULES, system_named
 
 Capture = pytest.CaptureFixture[str]
 FLAT: dict[str, Any] = {"role": "quasi_identifier", "hierarchy": {"build": "flat"}}

@@ -7,11 +7,10 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.systems.channel.files import channel_run
+from tests.methods.channel.files import channel_run
 
 from sfumato.cli import run
-from sfumato.cli.show import shown
-from sfumato.cli.watch import Watch
+from sfumato.cli.show import Watch, shown
 
 ESCAPE = "\x1b]0;owned\x07"
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

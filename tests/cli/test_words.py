@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import sfumato
+from sfumato.base.wording import PLACES, as_options, on_page
+from sfumato.data.open import open_source
+from sfumato.data.settings import FOREIGN, DataSettings
 from sfumato.errors import DataError, StudyError
-from sfumato.runtime.wording import PLACES, as_options, on_page
-from sfumato.sources.opening import open_source
-from sfumato.sources.settings import FOREIGN, DataSettings
-from sfumato.web.plain import explained
+from sfumato.web.schema import explained
 
 SOURCE = Path(sfumato.__file__).parent
 DOORS = ("cli", "web")
@@ -44,7 +44,7 @@ def _options(path: Path) -> list[str]:
 @pytest.mark.long
 def test_no_text_of_the_library_names_an_option_of_the_command_line() -> None:
     modules = [path for path in sorted(SOURCE.rglob("*.py")) if path.relative_to(SOURCE).parts[0] not in DOORS]
-    modules.remove(SOURCE / "runtime" / "wording.py")  # where texts are put into the words of each interface
+    modules.remove(SOURCE / "base" / "wording.py")  # where texts are put into the words of each interface
     assert len(modules) > 200
     named = {str(path.relative_to(SOURCE)): options for path in modules if (options := _options(path))}
     assert named == {}

@@ -21,7 +21,7 @@ FLAT = {"role": "quasi_identifier", "hierarchy": {"build": "flat"}}
 FILE = '''
 """Squared loss: the mean over records of the squared share of its cells that a record loses.
 
->>> from sfumato.measures.example import six_rows
+>>> from sfumato.measures.oracle import six_rows
 >>> round(MEASURE.value(six_rows()), 4)  # three lose (1/3 + 1/2)/2, three 1/3 / 2
 0.1007
 """
@@ -31,7 +31,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.measures.classes import ClassTable
-from sfumato.measures.loss.general_loss import oracle as cells_of
+from sfumato.measures.loss.cells import general_loss_oracle as cells_of
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property

@@ -20,15 +20,17 @@ PARTS = {end: {name.split("_")[-1 if end else 0] for name in NAMES if "_" in nam
 
 # Modules that may hold the name of a measure, which names, and why.
 ALLOWED = {
-    "study/sections.py": ({"k", "general_loss"}, "defaults of the run file, which is read before any measure is known"),
-    "measures/facts.py": (
+    "study/sections.py": (
+        {"k", "general_loss", "uniques", "households"},
+        "defaults of the run file, read before any measure is known, and rules of the policy as it spells them",
+    ),
+    "measures/measure.py": (
         {"k", "weighted_k", "weighted_l"},
         "figures of a histogram of classes, as the answers of `ask` spell them",
     ),
     "release/history/side_by_side.py": ({"k"}, "the first letter of columns of SQL: k0, k1 …"),
-    "study/policy.py": ({"k", "uniques", "households"}, "names of the policy's rules, as a run file spells them"),
     "release/policy.py": ({"k", "uniques", "households"}, "names of the policy's rules, as a run file spells them"),
-    "migration/arx_settings.py": (
+    "import_projects/arx.py": (
         {
             *("k", "distinct_l", "entropy_l", "recursive_l", "t_closeness", "beta_likeness", "enhanced_beta"),
             *("delta_disclosure", "arx_loss", "precision", "discernibility", "non_uniform_entropy"),
@@ -37,10 +39,10 @@ ALLOWED = {
         "which measure each criterion and quality model of ARX is, as a run file spells it",
     ),
     "auditing/audit.py": ({"households"}, "what is counted: the number of households of a table"),
-    "auditing/own_values.py": ({"households"}, "what is counted, as the noun of a sentence"),
+    "auditing/uniqueness.py": ({"households"}, "what is counted, as the noun of a sentence"),
     "release/persons.py": ({"households"}, "what is counted, as a manifest spells it"),
-    "runtime/wording.py": ({"distinct_l"}, "how the page calls a parameter"),
-    "sources/profile.py": ({"uniques"}, "a field of a column's profile: values that occur once"),
+    "base/wording.py": ({"distinct_l"}, "how the page calls a parameter"),
+    "data/profile.py": ({"uniques"}, "a field of a column's profile: values that occur once"),
 }
 
 

@@ -16,7 +16,7 @@ from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.registry import known_measures, modules
 from sfumato.measures.suppression import suppress_within
-from sfumato.plans.recoding import at_levels
+from sfumato.plans.recodings import at_levels
 from sfumato.tables.frequency import FrequencyTable, Population
 
 EVERY = pytest.mark.parametrize("measure", known_measures().values(), ids=known_measures())

@@ -16,13 +16,11 @@ from tests.conftest import EXAMPLES
 
 import sfumato as sf
 from sfumato.cli import run
-from sfumato.decide.curve import Curve
-from sfumato.decide.fit import fitted
+from sfumato.decide.curve import Curve, fitted
 from sfumato.decide.limits import Limits
-from sfumato.decide.offers import Offer, Offers, Privacy, offers_of
-from sfumato.decide.revise import with_suppression
+from sfumato.decide.offers import Offer, Offers, Privacy, offers_of, with_suppression
 from sfumato.errors import InputError, MeasureError, UnreachableError
-from sfumato.measures.facts import Form
+from sfumato.measures.measure import Form
 
 SMALL = {"system": "cuts", "algorithm": None, "generations": 6, "population": 16, "threads": 1, "local_search": 2}
 

@@ -11,8 +11,8 @@ from tests.release.fronts import small
 
 import sfumato as sf
 from sfumato.cli import run
-from sfumato.decide.bands import band_traces, floor_edge, global_edge
 from sfumato.decide.floor import BELOW, floor_levels, local_points, ratios, why_not, with_floor
+from sfumato.decide.map import band_traces, floor_edge, global_edge
 from sfumato.errors import InputError
 from sfumato.front import Front
 

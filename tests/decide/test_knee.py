@@ -10,8 +10,8 @@ from sfumato.decide.curve import Curve
 from sfumato.decide.offers import Offers, Privacy
 from sfumato.errors import InputError
 from sfumato.front import Front, Objective, Point
-from sfumato.measures.facts import Form
-from sfumato.plans.levels import LevelPlan
+from sfumato.measures.measure import Form
+from sfumato.plans.recodings import LevelPlan
 
 
 def _front(objective: Objective, values: list[float], losses: list[float]) -> Front:

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
+from sfumato.base.arrays import Flags, Floats
 from sfumato.errors import InputError, UnreachableError
 from sfumato.measures.classes import classify
-from sfumato.runtime.arrays import Flags, Floats
-from sfumato.systems.lattice.problem import Figures
-from sfumato.systems.lattice.search import Search
+from sfumato.methods.lattice.problem import Figures
+from sfumato.methods.lattice.search import Search
 
 QUESTIONS = 200
 FEW = 10  # where each front is asked more, or brute force is slower, the rest is published

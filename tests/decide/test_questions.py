@@ -11,16 +11,16 @@ import pytest
 from tests.release.fronts import small
 
 import sfumato as sf
+from sfumato.base.text import percent
+from sfumato.base.wording import as_options
 from sfumato.cli import run
-from sfumato.decide.fit import fitted
+from sfumato.decide.ask import search_command
+from sfumato.decide.curve import fitted
 from sfumato.decide.limits import Limits, Wish
-from sfumato.decide.notes import publish_command, unreachable
 from sfumato.decide.offers import Privacy, points_of
-from sfumato.decide.searches import search_command
+from sfumato.decide.sentences import publish_command, unreachable
 from sfumato.errors import InputError, UnreachableError
-from sfumato.measures.facts import Form
-from sfumato.runtime.figures import percent
-from sfumato.runtime.wording import as_options
+from sfumato.measures.measure import Form
 
 FLAT: dict[str, Any] = {"role": "quasi_identifier", "hierarchy": {"build": "flat"}}
 OWN = {

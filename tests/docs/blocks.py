@@ -26,8 +26,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sfumato.base.trust import KEY
 from sfumato.cli import run
-from sfumato.runtime.seal import KEY
 
 FENCE = re.compile(
     r"^(?P<indent> *)```(?P<kind>[a-z]+)(?P<rest>[^\n]*)\n(?P<text>.*?)^(?P=indent)```[ ]*$", re.DOTALL | re.MULTILINE

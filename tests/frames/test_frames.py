@@ -17,7 +17,7 @@ import pytest
 from tests.frames.kinds import MAKERS, ROLES, SIX, adult
 
 import sfumato as sf
-from sfumato.sources.frames import Frame
+from sfumato.data.frame import Frame
 
 KINDS = pytest.mark.parametrize("kind", list(MAKERS))
 

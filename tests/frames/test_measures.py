@@ -12,7 +12,7 @@ import pytest
 from tests.frames.kinds import MAKERS
 
 import sfumato as sf
-from sfumato.measures.functions import function_names
+from sfumato.measures.registry import function_names
 
 # Two classes: (20-39, 476**) has flu, flu, cancer; (40-59, 479**) has cancer, ulcer, ulcer.
 TABLE = {

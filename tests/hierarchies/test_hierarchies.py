@@ -14,10 +14,10 @@ from tests.strategies import hierarchies
 
 from sfumato.errors import HierarchyError
 from sfumato.hierarchies import Hierarchy, build, load, save
+from sfumato.hierarchies.hierarchy import draw
 from sfumato.hierarchies.labels import interval
 from sfumato.hierarchies.recipes import builder, recipe
-from sfumato.hierarchies.tree import draw
-from sfumato.samples.bundled import sample
+from sfumato.samples.samples import sample
 from sfumato.tables.domain import domain_of
 
 Write = Callable[[str, str], Path]

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import sfumato as sf
+from sfumato.methods.channel.estimate import warner
+from sfumato.methods.groups.release import publish_protection
 from sfumato.plans.channel import Channel
 from sfumato.release.publish import publish
-from sfumato.systems.channel.response import warner
-from sfumato.systems.groups.publish import publish_protection
+from tests.methods.groups.files import protected_front, protected_study
 from tests.release.fronts import front_of, small
-from tests.systems.groups.files import protected_front, protected_study
 
 LEVELS = {"age": 3, "post code": 3, "sex": 0}
 ACCEPT = {"uniques": "a small table made for a test", "attacks": "a small table made for a test"}

@@ -8,7 +8,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from sfumato.release.pack import checksum, digest
+from sfumato.release.manifest import checksum, digest
 from tests.hostile.watching import CANARY
 
 STRANGE: list[Any] = [

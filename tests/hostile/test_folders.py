@@ -18,12 +18,12 @@ import typer
 import sfumato as sf
 from sfumato.cli import app, run
 from sfumato.errors import DataError
-from sfumato.release.pack import checksum, digest
+from sfumato.release.manifest import checksum, digest
 from sfumato.release.publish import publish
 from sfumato.study import Study, read_kept
 from tests.hostile.watching import CANARY, watched
+from tests.methods.groups.files import protected_front, protected_study
 from tests.release.fronts import front_of, small
-from tests.systems.groups.files import protected_front, protected_study
 
 LEVELS = {"age": 3, "post code": 3, "sex": 0}
 

@@ -22,9 +22,9 @@ from typing import Any
 import pytest
 
 import sfumato as sf
-from sfumato.runtime.scratch import UNLOCKED
-from sfumato.systems.registry import load_front
-from sfumato.systems.verify import verify
+from sfumato.base.files import UNLOCKED
+from sfumato.methods.publish import verify
+from sfumato.methods.registry import load_front
 from tests.hostile.folders import ACCEPT
 
 KILLS = int(os.environ.get("SFUMATO_KILLS", "3"))

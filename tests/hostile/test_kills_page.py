@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sfumato.systems.registry import load_front
+from sfumato.methods.registry import load_front
 from tests.hostile.test_kills import KILLS, MOMENTS, SEED, open_to_others, repeatable
 from tests.web.bench import Server, declare, server, wait, write_table
 

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
+from sfumato.base.trust import sealed
 from sfumato.cli import run
-from sfumato.runtime.seal import sealed
 from tests.hostile.folders import command_of
 from tests.hostile.limits import Memory, limited
 

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from sfumato.web.keys import new_key
+from sfumato.web.access import new_key
 
 OTHER = 65534
 FLAT = '{ role = "quasi_identifier", hierarchy = { build = "flat" } }'

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.sources.engines import engine
+from sfumato.data import engine
 
 CANARY = "canary-that-nobody-may-read"
 EVENTS = ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")

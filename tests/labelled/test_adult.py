@@ -12,10 +12,10 @@ import pytest
 import python_calamine
 from tests.labelled.test_reading import opened
 
-from sfumato.samples.bundled import sample
-from sfumato.sources.codebook import code_text
-from sfumato.sources.engines.engine import open_engine
-from sfumato.sources.labelled.writing import write_labelled
+from sfumato.data.codebook import code_text
+from sfumato.data.engine import open_engine
+from sfumato.data.labelled_write import write_labelled
+from sfumato.samples.samples import sample
 
 NAMES = "age workclass fnlwgt education edu_num marital occupation relationship race sex gain loss hours country income"
 

@@ -16,8 +16,8 @@ from tests.labelled.people import write_dta, write_sav, write_xlsx
 from tests.labelled.test_reading import opened, rows
 
 from sfumato.cli import run
+from sfumato.data import spreadsheet, statistical
 from sfumato.errors import DataError, InputError
-from sfumato.sources.labelled import spreadsheet, statistical
 
 WRITERS = {"sav": write_sav, "dta": write_dta, "xlsx": write_xlsx}
 

@@ -13,13 +13,13 @@ import pytest
 import python_calamine
 from tests.labelled.people import people, write_dta, write_sav, write_xlsx
 
+from sfumato.data import labelled_read, statistical
+from sfumato.data.engine import open_engine
+from sfumato.data.open import open_source
+from sfumato.data.profile import first_rows
+from sfumato.data.settings import DataSettings
+from sfumato.data.source import Source
 from sfumato.errors import DataError, InputError
-from sfumato.sources.engines.engine import open_engine
-from sfumato.sources.labelled import converting, extra, statistical
-from sfumato.sources.opening import open_source
-from sfumato.sources.preview import first_rows
-from sfumato.sources.settings import DataSettings
-from sfumato.sources.source import Source
 
 
 def opened(path: Path, **settings: Any) -> Source:
@@ -110,7 +110,7 @@ def test_the_conversion_is_private_and_made_once(tmp_path: Path) -> None:
 def test_a_conversion_goes_when_nobody_uses_it(tmp_path: Path) -> None:
     file = opened(write_sav(tmp_path / "four.sav")).files[0]
     assert file.exists()
-    converting._kept.clear()
+    labelled_read._kept.clear()
     assert not file.parent.exists()
 
 
@@ -145,9 +145,9 @@ def test_a_sheet_that_is_not_there(tmp_path: Path) -> None:
 
 def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_sav(tmp_path / "four.sav")
-    converting._kept.clear()
+    labelled_read._kept.clear()
 
-    monkeypatch.setattr(extra.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(statistical.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match="needs the package pyreadstat") as caught:
         opened(path)
     assert "sfumato[labelled]" in caught.value.remedy

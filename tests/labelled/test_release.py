@@ -13,10 +13,10 @@ import pytest
 import python_calamine
 from tests.labelled.survey import SEX, front, study_of, survey, write
 
+from sfumato.data.labelled_write import without_time
 from sfumato.errors import InputError
+from sfumato.methods.publish import verify
 from sfumato.release.publish import publish
-from sfumato.sources.labelled.writing import without_time
-from sfumato.systems.verify import verify
 
 
 def released(folder: Path, source: str, kind: str | None = None, **given: Any) -> Any:

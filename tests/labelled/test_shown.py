@@ -8,15 +8,14 @@ import pytest
 from tests.labelled.survey import front, study_of, write
 from typer.testing import CliRunner
 
-from sfumato.auditing.inspection import inspect
+from sfumato.auditing.inspect import inspect
 from sfumato.cli import app
 from sfumato.errors import InputError
-from sfumato.plans.cuts import CutPlan
-from sfumato.plans.levels import LevelPlan
-from sfumato.report.partitions import bars_of
-from sfumato.web.calls.shelf import checked
-from sfumato.web.calls.trees import _described
-from sfumato.web.places import Places
+from sfumato.plans.recodings import CutPlan, LevelPlan
+from sfumato.report.map_figures import bars_of
+from sfumato.web.api.hierarchies import _described
+from sfumato.web.api.shelf import checked
+from sfumato.web.workspace import Places
 
 
 def test_in_words_and_bars(tmp_path: Path) -> None:

@@ -11,17 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import levels, tables
 
-from sfumato.auditing.contribution import contributions
+from sfumato.auditing.audit import contributions
 from sfumato.errors import HierarchyError, MeasureError, StudyError
 from sfumato.hierarchies.hierarchy import Hierarchy
 from sfumato.measures.classes import ClassTable, classify
-from sfumato.measures.example import six_records, six_rows
-from sfumato.measures.oracle import class_sizes, node_figures
-from sfumato.measures.privacy.individual_risk import expected_risk
+from sfumato.measures.oracle import class_sizes, node_figures, six_records, six_rows
+from sfumato.measures.privacy.risk import expected_risk
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import budget, suppress_below, suppress_planned, suppress_within
 from sfumato.measures.thresholds import suppress_failing
-from sfumato.plans.recoding import at_level, at_levels
+from sfumato.plans.recodings import at_level, at_levels
 from sfumato.tables.domain import domain_of
 from sfumato.tables.frequency import Population, from_codes
 

@@ -14,14 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.hierarchies.hierarchy import Hierarchy
-from sfumato.measures.bits import EXEMPT, diversity, sensitive_masks
-from sfumato.measures.classes import ClassTable, classify
-from sfumato.measures.goal import Goal
+from sfumato.measures.classes import EXEMPT, ClassTable, classify, diversity, sensitive_masks
 from sfumato.measures.histograms import Options, histograms_of
+from sfumato.measures.measure import Goal
 from sfumato.measures.registry import measure
-from sfumato.plans.levels import LevelPlan
-from sfumato.plans.recoding import at_levels
-from sfumato.systems.lattice.problem import LatticeProblem
+from sfumato.methods.lattice.problem import LatticeProblem
+from sfumato.plans.recodings import LevelPlan, at_levels
 from sfumato.tables.domain import domain_of
 from sfumato.tables.frequency import FrequencyTable, from_codes
 

@@ -15,7 +15,7 @@ from sfumato.measures.classes import classify
 from sfumato.measures.histograms import Histograms, histograms_of
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import suppress_planned
-from sfumato.plans.levels import LevelPlan
+from sfumato.plans.recodings import LevelPlan
 
 
 @given(st.data())

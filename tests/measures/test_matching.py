@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.measures.matching import matching_pairs
+from sfumato.measures.classes import matching_pairs
 
 
 @given(st.data())

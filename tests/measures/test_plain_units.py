@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tests.measures.plain_units import EXEMPT, Key, Rows, figures
 
 import sfumato as sf
-from sfumato.measures.bits import EXEMPT as IS_EXEMPT
+from sfumato.measures.classes import EXEMPT as IS_EXEMPT
 from sfumato.measures.classes import ClassTable, classify, with_population
 from sfumato.measures.registry import known_measures
 from sfumato.measures.suppression import suppress_below, suppress_within
-from sfumato.plans.recoding import at_levels
+from sfumato.plans.recodings import at_levels
 from sfumato.tables.frequency import FrequencyTable, Population
 
 PRIVACY = {name: measure for name, measure in known_measures().items() if measure.kind == "privacy"}

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.comparisons.local import LocalTable
 from sfumato.measures import two_way
 from sfumato.measures.classes import classify
 from sfumato.measures.registry import measure
 from sfumato.measures.two_way import box_errors, grouped_errors, mean_and_largest, source_tables
-from sfumato.plans.levels import LevelPlan
-from sfumato.reproduce.cuts import paper_setting
+from sfumato.papers.baselines import LocalTable
+from sfumato.papers.cuts import paper_setting
+from sfumato.plans.recodings import LevelPlan
 
 
 def plain_errors(source: pd.DataFrame, labels: pd.DataFrame, inside: dict[str, dict[str, list[str]]]) -> list[float]:

@@ -15,7 +15,7 @@ from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.registry import known_measures, measure
 from sfumato.measures.suppression import suppress_within
-from sfumato.plans.recoding import at_levels
+from sfumato.plans.recodings import at_levels
 from sfumato.tables.domain import domain_of
 from sfumato.tables.frequency import FrequencyTable, from_codes
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
+from sfumato import prediction
 from sfumato.cli import run
-from sfumato.prediction import cost as room
-from sfumato.prediction.cost import predict, predict_search
-from sfumato.samples.synthetic import write_people
-from sfumato.sources import sampling
+from sfumato.data import sampling
+from sfumato.prediction import predict, predict_search
+from sfumato.samples.samples import write_people
 
 
 def near(guess: float, fact: float, times: float = 2.0) -> bool:
@@ -44,7 +44,7 @@ def test_a_system_whose_cost_is_not_known_is_refused(system: str) -> None:
 
 def test_a_table_of_which_some_rows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = sf.read(write_people(tmp_path / "people", 60_000, seed=3)).with_search(algorithm="exhaustive")
-    monkeypatch.setattr(room, "SAMPLE", 6_000)
+    monkeypatch.setattr(prediction, "SAMPLE", 6_000)
     found = predict(study)
     assert found.rows == 60_000
     assert near(found.sampled, 6_000, 1.1)

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import sfumato as sf
-from sfumato.plans.levels import LevelPlan
-from sfumato.release import pack
+from sfumato.data.open import open_source
+from sfumato.data.settings import DataSettings
+from sfumato.plans.recodings import LevelPlan
+from sfumato.release import manifest
 from sfumato.release.columns import ColumnRecode, column_recodes
-from sfumato.sources.opening import open_source
-from sfumato.sources.settings import DataSettings
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Table:
 
     def recodes(self, study: sf.Study) -> tuple[ColumnRecode, ...]:
         plan = LevelPlan(dict.fromkeys((*self.bands, *self.hidden), 1) | dict.fromkeys(self.plain, 0))
-        trees, levels = pack.trees_and_levels(study, study.table(), plan)
+        trees, levels = manifest.trees_and_levels(study, study.table(), plan)
         return column_recodes(study, levels, trees)
 
 

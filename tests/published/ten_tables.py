@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import sfumato as sf
-from sfumato.auditing.inspection import Inspection
+from sfumato.auditing.inspect import Inspection
+from sfumato.data.settings import Role
+from sfumato.methods.search import search
 from sfumato.release.policy import PolicyError
 from sfumato.release.publish import Release, publish
-from sfumato.sources.roles import Role
 from sfumato.study import ColumnSettings, Study, read
-from sfumato.systems.search import search
 
 ADULT = "age workclass fnlwgt education education-num marital-status occupation relationship race sex capital-gain "
 ADULT += "capital-loss hours-per-week native-country income"

@@ -11,11 +11,11 @@ import pytest
 
 import sfumato as sf
 from sfumato.measures.classes import classify
-from sfumato.measures.goal import Goal
+from sfumato.measures.measure import Goal
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import budget, suppress_below, suppress_within
-from sfumato.plans.recoding import at_levels
-from sfumato.systems.lattice.problem import LatticeProblem
+from sfumato.methods.lattice.problem import LatticeProblem
+from sfumato.plans.recodings import at_levels
 
 HERE = Path(__file__).parent
 PYCANON = json.loads((HERE.parent / "measures" / "pycanon_adult.json").read_text())

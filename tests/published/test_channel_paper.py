@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.systems.channel.reference import CASES, RECORDS, prior_of, rows_of
+from tests.methods.channel.reference import CASES, RECORDS, prior_of, rows_of
 
-from sfumato.measures import channel as measures
-from sfumato.reproduce.channel import gamma_prior, normal_prior, warner_curve
-from sfumato.systems.channel.engines.optrr import OptrrSettings, optrr
-from sfumato.systems.channel.engines.square import SquareSearch, SquareSettings
+from sfumato.measures import channel
+from sfumato.methods.channel.optrr import OptrrSettings, optrr
+from sfumato.methods.channel.square import SquareSearch, SquareSettings
+from sfumato.papers.channel import gamma_prior, normal_prior, warner_curve
 
 PRIORS = {"normal": 0.8, "gamma": 0.75, "uniform": 0.75, "adult_age": 0.75}
 
@@ -63,14 +63,14 @@ def test_square_meets_the_reference_and_never_loses_to_optrr(shared: Path, name:
     found = SquareSearch(prior, delta, levels, settings).run(seeds)
     for level, matrix in zip(levels, found, strict=True):
         assert matrix is not None
-        assert measures.worst_posterior(matrix, prior) <= delta + 1e-8
+        assert channel.worst_posterior(matrix, prior) <= delta + 1e-8
         place = archive.best_at(float(level))
         if place is not None:
-            assert measures.error(matrix, prior, RECORDS) <= archive.error[place] * (1 + 1e-9)
+            assert channel.error(matrix, prior, RECORDS) <= archive.error[place] * (1 + 1e-9)
     ratios = {p: math.inf for p, _ in rows}
     for private, error in rows:
         matrix = found[int(np.argmin(np.abs(levels - private)))]
         assert matrix is not None
-        ratios[private] = measures.error(matrix, prior, RECORDS) / error
+        ratios[private] = channel.error(matrix, prior, RECORDS) / error
     print(name, {p: round(r, 4) for p, r in ratios.items()})
     assert max(ratios.values()) <= 1.02

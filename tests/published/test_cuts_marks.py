@@ -6,8 +6,8 @@ import statistics
 
 import pytest
 
-from sfumato.reproduce.cuts import paper_setting
-from sfumato.systems.search import search
+from sfumato.methods.search import search
+from sfumato.papers.cuts import paper_setting
 
 MARKS = {5: 0.1833, 10: 0.2215, 14: 0.2477, 20: 0.2748, 50: 0.3371}
 

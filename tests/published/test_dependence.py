@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.published.tables import TABLES
 
-from sfumato.release.dependences import release_dependences
-from sfumato.runtime.figures import percent_down
-from sfumato.sources.engines.engine import open_engine
+from sfumato.base.text import percent_down
+from sfumato.data.engine import open_engine
+from sfumato.release.policy import release_dependences
 
 DOCS = Path(__file__).parents[2] / "docs" / "dependence.md"
 ROW = re.compile(r"\| ([\w-]+) \| (.+?) → (.+?) \| (\w+) \| ([\d.]+ %) \| ([\d.]+ %) \| (true|false) \| (.+) \|")

@@ -8,14 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.reproduce.groups import CENSUS_SEED, census_runs, hawaii_lines
+from sfumato.methods.groups.attack.attack import attack_with
+from sfumato.methods.groups.files import read_auxiliary, read_target, settings_of
+from sfumato.methods.groups.planner import Planner
+from sfumato.methods.groups.search import truths_of
+from sfumato.papers.groups import (
+    CENSUS_SEED,
+    PAPER_AREAS,
+    PAPER_MEMBERS,
+    PAPER_RECORDS,
+    census_runs,
+    hawaii_lines,
+    make_census,
+)
 from sfumato.samples.census import COLUMNS, people, plant
-from sfumato.samples.groups_census import PAPER_AREAS, PAPER_MEMBERS, PAPER_RECORDS, make_census
 from sfumato.study import read
-from sfumato.systems.groups.attack.attack import attack_with
-from sfumato.systems.groups.files.read import read_auxiliary, read_target, settings_of
-from sfumato.systems.groups.planner import Planner
-from sfumato.systems.groups.search import truths_of
 
 pytestmark = pytest.mark.published
 

@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow.compute
 import pyarrow.parquet
 import pytest
-from tests.systems.groups.readings import bare, census_attacks, rates
+from tests.methods.groups.readings import bare, census_attacks, rates
 
+from sfumato.methods.groups.attack.attack import Attack, attack
 from sfumato.study import read
-from sfumato.systems.groups.attack.attack import Attack, attack
 
 pytestmark = pytest.mark.published
 STATES = "psam_2018_14states_noreplicates.parquet"

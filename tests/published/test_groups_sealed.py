@@ -9,10 +9,10 @@ import pyarrow.compute
 import pyarrow.parquet
 import pytest
 
+from sfumato.methods.groups.front import front_of
+from sfumato.methods.groups.search import Protection, protect
+from sfumato.methods.run import Run
 from sfumato.study import read
-from sfumato.systems.groups.front import front_of
-from sfumato.systems.groups.search import Protection, protect
-from sfumato.systems.run import Run
 
 pytestmark = pytest.mark.published
 STATES = "psam_2018_14states_noreplicates.parquet"

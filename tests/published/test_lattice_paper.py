@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.reproduce.lattice import ROWS, Reproduced, reproduce_lattice
+from sfumato.papers.lattice import ROWS, Reproduced, reproduce_lattice
 
 
 def check(found: Reproduced, slack: float) -> None:

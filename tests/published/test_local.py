@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.reproduce.cuts import paper_setting
-from sfumato.study.local import LocalSettings
-from sfumato.systems.local.floor import Floor, dual_bound, floor_of, lifted
-from sfumato.systems.local.model import Classes
-from sfumato.systems.local.search import LOOKED, model_of
-from sfumato.systems.local.solve import Solver
+from sfumato.methods.local.floor import Floor, dual_bound, floor_of, lifted
+from sfumato.methods.local.model import Classes
+from sfumato.methods.local.search import LOOKED, Solver, model_of
+from sfumato.papers.cuts import paper_setting
+from sfumato.study.sections import LocalSettings
 
 BOX_BOUNDS = {5: 0.929, 10: 1.429, 20: 2.064, 50: 3.160, 100: 4.338}  # percent
 NODE_BOUNDS = {2: 1.415, 5: 3.015, 10: 4.307, 20: 5.829, 50: 8.459}

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 from tests.published.ten_tables import TABLES, decided, inspected
 
+from sfumato.data.settings import Role
 from sfumato.errors import DataError
-from sfumato.sources.roles import Role
+from sfumato.methods.local.floor import Floor, check_floor, dual_bound, floor_of, label_model, lifted
+from sfumato.methods.local.model import Classes
+from sfumato.methods.local.search import Solver, model_of
 from sfumato.study import ColumnSettings, Study
-from sfumato.systems.local.check import check_floor, label_model
-from sfumato.systems.local.floor import Floor, dual_bound, floor_of, lifted
-from sfumato.systems.local.model import Classes
-from sfumato.systems.local.search import model_of
-from sfumato.systems.local.solve import Solver
 
 TEN = (
     "ACS 2018, Hawaii",

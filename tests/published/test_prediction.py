@@ -15,7 +15,7 @@ import pytest
 from benchmarks.bench_large import mach2019
 
 import sfumato as sf
-from sfumato.samples.synthetic import write_people
+from sfumato.samples.samples import write_people
 
 FIRST = ("kdd", "german", "hawaii", "nhanes", "mach2019")
 FRESH = ("acs14", "testdata", "free1", "creditcard", "census")
@@ -24,8 +24,8 @@ RARE = {"build": "frequency", "shares": [0.02, 0.1, 0.3]}
 
 def table(path: Path, chosen: dict[str, Any], sensitive: str, **data: Any) -> sf.Study:
     """A study of some columns; the others are dropped."""
-    from sfumato.sources.opening import open_source
-    from sfumato.sources.settings import DataSettings
+    from sfumato.data.open import open_source
+    from sfumato.data.settings import DataSettings
 
     settings: dict[str, Any] = {"path": str(path), "missing": "category", **data}
     names = open_source(DataSettings(**settings)).names

@@ -13,9 +13,9 @@ import pytest
 from tests.published.ten_tables import EVALUATIONS, TABLES, decided, inspected, reached
 
 import sfumato as sf
+from sfumato.data.settings import Role
+from sfumato.data.source import Source
 from sfumato.errors import StudyError
-from sfumato.sources.roles import Role
-from sfumato.sources.source import Source
 from sfumato.study import read
 
 # How many columns of each table nothing is known about, by name and values.

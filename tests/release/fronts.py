@@ -13,9 +13,9 @@ import sfumato as sf
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.classes import classify
 from sfumato.measures.suppression import suppress_within
-from sfumato.plans.levels import LevelPlan
+from sfumato.plans.recodings import LevelPlan
 from sfumato.release.readback import loss_of, measures_of
-from sfumato.study.policy import PolicySettings
+from sfumato.study.sections import PolicySettings
 
 NAMES = ("k", "general_loss")
 WHY = "a table made for a test"

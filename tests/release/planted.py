@@ -26,7 +26,7 @@ import sfumato as sf
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.classes import classify
 from sfumato.measures.suppression import suppress_planned
-from sfumato.plans.plan import Plan
+from sfumato.plans.recodings import Plan
 from sfumato.release.publish import Release
 from sfumato.release.readback import loss_of, measures_of
 

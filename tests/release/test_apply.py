@@ -13,10 +13,10 @@ from tests.release.fronts import front_of, people, small, write_csv
 import sfumato as sf
 from sfumato.cli import run
 from sfumato.errors import DataError, InputError
+from sfumato.methods.apply import apply_plan
+from sfumato.methods.publish import verify
 from sfumato.release.policy import PolicyError
 from sfumato.release.publish import Release, publish
-from sfumato.systems.apply import apply_plan
-from sfumato.systems.verify import verify
 
 LEVELS = {"age": 2, "post code": 1, "sex": 0}
 

@@ -15,7 +15,7 @@ import pandas
 import pytest
 
 from sfumato.cli import run
-from sfumato.release import publish as release_publish
+from sfumato.release import publish
 
 KEYS = """
 age = { role = "quasi_identifier", hierarchy = { build = "interval", widths = [10, 20] } }
@@ -340,7 +340,7 @@ def test_two_at_once_of_a_copy_in_other_writing(
     one = front_of(tmp_path, people())
     copy = people().assign(ill=people()["ill"].str.upper()).sample(frac=1, random_state=5)
     two = front_of(tmp_path, copy, name="copy", keys=SHIFTED)
-    real, calls = release_publish.require_source, list[int]()
+    real, calls = publish.require_source, list[int]()
 
     def late(*given: object, **named: object) -> None:
         real(*given, **named)  # type: ignore[arg-type]
@@ -348,7 +348,7 @@ def test_two_at_once_of_a_copy_in_other_writing(
         if len(calls) == 2:
             assert published(two, tmp_path / "two") == 0
 
-    monkeypatch.setattr(release_publish, "require_source", late)
+    monkeypatch.setattr(publish, "require_source", late)
     assert published(one, tmp_path / "one") != 0
     assert (tmp_path / "two").exists()
     assert not (tmp_path / "one").exists()

@@ -15,9 +15,9 @@ import pytest
 from tests.release.fronts import front_of, people, small, write_csv
 
 import sfumato as sf
+from sfumato.methods.apply import apply_plan
 from sfumato.release.publish import Release, publish
 from sfumato.study import SearchSettings
-from sfumato.systems.apply import apply_plan
 
 LEVELS = {"age": 2, "post code": 2, "sex": 0}
 SEED = 918273645

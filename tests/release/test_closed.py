@@ -16,10 +16,10 @@ from tests.release.test_every_system import SYSTEMS
 
 import sfumato as sf
 from sfumato.cli import run
-from sfumato.release import pack
-from sfumato.release.active import active_in, strange_in
+from sfumato.release import manifest as pack
+from sfumato.release.contents import active_in, strange_in
 from sfumato.release.publish import Release
-from sfumato.release.verification import VerificationError
+from sfumato.release.verify import VerificationError
 
 WHY = "a small table made for a test"
 

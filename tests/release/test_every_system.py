@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.methods.groups.files import protected_front, protected_study
 from tests.release.fronts import ANYTHING, front_of, small
 from tests.release.planted import front_with
-from tests.systems.groups.files import protected_front, protected_study
 
 import sfumato as sf
+from sfumato.data.open import open_source
+from sfumato.data.source import Source
+from sfumato.methods.channel.estimate import warner
+from sfumato.methods.groups.release import publish_protection
 from sfumato.plans.channel import Channel
-from sfumato.plans.cuts import CutPlan
-from sfumato.release import pack
+from sfumato.plans.recodings import CutPlan
+from sfumato.release import manifest as pack
 from sfumato.release.publish import Release, publish
-from sfumato.sources.opening import open_source
-from sfumato.sources.source import Source
-from sfumato.systems.channel.response import warner
-from sfumato.systems.groups.publish import publish_protection
 
 ACCEPT = dict.fromkeys(("uniques", "attacks"), "a small table made for a test")
 LEVELS = {"age": 2, "post code": 2, "sex": 0}

@@ -9,7 +9,7 @@ import pytest
 from tests.release.fronts import ANYTHING, small
 
 import sfumato as sf
-from sfumato.release.boxes.floors import floor_differences
+from sfumato.release.classes import floor_differences
 from sfumato.report.release_pages import external_page
 
 FACTS = {

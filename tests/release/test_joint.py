@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from tests.conftest import EXAMPLES
 from tests.release.pairs import Pair
 
-from sfumato.release.history import linking
-from sfumato.release.history.joint import Joint, join_releases
-from sfumato.release.history.overlap import overlap
+from sfumato.data.cells import cleaned
+from sfumato.data.engine import open_engine
+from sfumato.data.open import open_source
+from sfumato.data.settings import DataSettings
+from sfumato.release.history import compare
+from sfumato.release.history.compare import Joint, join_releases
+from sfumato.release.history.description import Description, ShownColumn
 from sfumato.release.history.people import HashedRows, hashed_rows
-from sfumato.release.history.shown import Description, ShownColumn
-from sfumato.sources.cells import cleaned
-from sfumato.sources.engines.engine import open_engine
-from sfumato.sources.opening import open_source
-from sfumato.sources.settings import DataSettings
+from sfumato.release.history.side_by_side import overlap
 
 QUASI, OTHERS = ("p", "q"), ("s", "t")
 KEY = "0" * 64
@@ -173,7 +173,7 @@ def test_parts_alone_never_count_too_many_links(
     folder = tmp_path_factory.mktemp("parts")
     exact, _ = counted(folder, table, first, second)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(linking, "MANY_PAIRS", -1)
+        patch.setattr(compare, "MANY_PAIRS", -1)
         rough, _ = counted(folder, table, first, second)
     assert rough.linked <= exact.linked
     assert rough.counted or rough.linked == exact.linked

@@ -27,14 +27,13 @@ from tests.release.planted import (
 import sfumato as sf
 from sfumato.cli import run
 from sfumato.hierarchies import Hierarchy, save
-from sfumato.plans.cuts import CutPlan
-from sfumato.plans.levels import LevelPlan
+from sfumato.methods.apply import apply_plan
+from sfumato.methods.publish import verify
+from sfumato.plans.recodings import CutPlan, LevelPlan
 from sfumato.release.publish import Release, publish
-from sfumato.systems.apply import apply_plan
-from sfumato.systems.verify import verify
 from sfumato.tables.frequency import FrequencyTable
-from sfumato.web.calls import trees
-from sfumato.web.places import Places, version_of
+from sfumato.web.api import hierarchies
+from sfumato.web.workspace import Places, version_of
 
 Columns = Mapping[str, Mapping[str, Any]]
 
@@ -138,14 +137,14 @@ def test_a_tree_edited_on_the_page_is_not_public(tmp_path: Path) -> None:
     text = people(tmp_path, {"job": {}, "town": {}}).as_toml()
     (places.studies / "one" / "run.toml").write_text(text, "utf-8")
     (places.studies / "one" / "study.json").write_text("{}", "utf-8")
-    paths = trees.show(places, "one", "job")["paths"]
+    paths = hierarchies.show(places, "one", "job")["paths"]
     for change in (
         {"do": "add_level", "level": 1},
         {"do": "join", "level": 1, "labels": ["Astronaut", "Clerk", "Cook", "Teacher"], "to": "office"},
         {"do": "join", "level": 1, "labels": ["Smith", "Zookeeper"], "to": "{Smith | Zookeeper}"},  # the page's own
     ):
-        paths = trees.edit(places, "one", "job", paths, change)["paths"]
-    trees.keep(places, "one", "job", None, paths, version_of(places.study("one")))
+        paths = hierarchies.edit(places, "one", "job", paths, change)["paths"]
+    hierarchies.keep(places, "one", "job", None, paths, version_of(places.study("one")))
     study = sf.read(places.studies / "one" / "run.toml")
     release = publish(front_with(study, LevelPlan({"job": 1, "town": 0}, 5)), 0, tmp_path / "out", state=tmp_path)
     verify(tmp_path / "out", study.data.path).raise_if_failed()

@@ -14,7 +14,7 @@ from tests.labelled.test_metadata import NAMESPACE, check_croissant, check_ddi
 from tests.release.fronts import ANYTHING
 
 import sfumato as sf
-from sfumato.release.layout import layout_in
+from sfumato.release.format import layout_in
 from sfumato.release.metadata import croissant, ddi
 from sfumato.report.page import page
 

@@ -18,24 +18,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.methods.groups.files import protected_study
 from tests.release.fronts import front_of, people, write_csv
 from tests.release.pairs import Pair
-from tests.systems.groups.files import protected_study
 
 import sfumato as sf
 from sfumato.cli import run
+from sfumato.data.engine import open_engine
+from sfumato.data.open import open_source
+from sfumato.data.settings import DataSettings
 from sfumato.errors import InputError, UnreachableError
+from sfumato.methods.apply import apply_plan
+from sfumato.methods.groups.front import swaps_of
 from sfumato.release import publish as release_publish
 from sfumato.release.history import people as row_hashes
-from sfumato.release.history.earlier import Comparison
+from sfumato.release.history.check import Comparison
 from sfumato.release.history.ledger import Ledger
 from sfumato.release.policy import PolicyError
 from sfumato.release.publish import publish
-from sfumato.sources.engines.engine import open_engine
-from sfumato.sources.opening import open_source
-from sfumato.sources.settings import DataSettings
-from sfumato.systems.apply import apply_plan
-from sfumato.systems.groups.front import swaps_of
 
 ALONE = {"k": "years at work are hard to learn", "uniques": "years at work are hard to learn"}
 ACCEPT = {"rule": "earlier", "reason": "the two files stay in one safe room"}

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
+from sfumato.base.text import percent
 from sfumato.cli import run
 from sfumato.release.policy import PolicyError
-from sfumato.runtime.figures import percent
 
 METHODS = ("lattice", "cuts", "local", "cells")
 ENOUGH = "the table is a test and nobody is in it"
@@ -104,7 +104,7 @@ def test_a_release_says_what_was_left_out(tmp_path: Path, method: str) -> None:
 
 def test_a_manifest_that_hides_records_is_a_difference(tmp_path: Path) -> None:
     """A count of left-out records that is made smaller, with its checksum, is noticed without and with the source."""
-    from sfumato.release import pack
+    from sfumato.release import manifest as pack
 
     frame = people()
     front = sf.search(study_of(tmp_path, frame))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sfumato.hierarchies import Hierarchy
 from sfumato.hierarchies.build import frequency, quantile
 from sfumato.hierarchies.labels import interval, number
-from sfumato.plans.cuts import CutPlan
-from sfumato.release.labels import Naming, naming_from
+from sfumato.plans.recodings import CutPlan
+from sfumato.release.columns import Naming, naming_from
 from sfumato.study import ColumnSettings
 from sfumato.tables.domain import domain_of
 

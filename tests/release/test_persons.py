@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from tests.methods.visits import study_of, visits
 from tests.release.fronts import front_of, write_csv
-from tests.systems.visits import study_of, visits
 
 import sfumato as sf
-from sfumato.release import pack
-from sfumato.release.facts import external_facts
+from sfumato.release import manifest
 from sfumato.release.policy import PolicyError
 from sfumato.release.publish import publish
+from sfumato.release.readback import external_facts
 from sfumato.report.release_pages import whole_of
 
 KEYS = ["age", "sex", "ward"]
@@ -89,11 +89,11 @@ def test_forged_figures_of_persons_are_found_with_the_source(tmp_path: Path) -> 
     table = visits(150)
     front = sf.search(study_of(table), max_suppression=0.05, constraints={"distinct_l": 2})
     sf.publish(sf.pick(front, min_k=3), tmp_path / "r", accept=TRIAL, state=tmp_path / "state")
-    path = tmp_path / "r" / pack.MANIFEST
+    path = tmp_path / "r" / manifest.MANIFEST
     about = json.loads(path.read_text("utf-8"))
     about["figures"]["alpha_k"]["value"] = 0.01
     about["own"]["persons"]["whole"]["all_columns"]["unique"] = 0
-    about["checksum"] = pack.checksum(about)
+    about["checksum"] = manifest.checksum(about)
     path.write_text(json.dumps(about), "utf-8")
     said = " ".join(difference.what for difference in sf.verify(tmp_path / "r", table).differences)
     assert "alpha_k is not that of the source" in said

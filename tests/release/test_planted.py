@@ -36,15 +36,14 @@ from tests.release.planted import (
 )
 
 import sfumato as sf
+from sfumato.data.profile import values_of
 from sfumato.hierarchies import Hierarchy, save
 from sfumato.hierarchies.edit import edited
 from sfumato.hierarchies.recipes import builder, recipe
-from sfumato.plans.cuts import CutPlan
-from sfumato.plans.levels import LevelPlan
+from sfumato.methods.apply import apply_plan
+from sfumato.methods.publish import verify
+from sfumato.plans.recodings import CutPlan, LevelPlan
 from sfumato.release.publish import publish
-from sfumato.sources.profile import values_of
-from sfumato.systems.apply import apply_plan
-from sfumato.systems.verify import verify
 from sfumato.tables.frequency import FrequencyTable
 
 

@@ -22,18 +22,18 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.methods.groups.files import GOOD, PROTECT, protected_front
 from tests.release.planted import HIGH, JOBS, LOW, Person, people, public_files, rows_of, write_people
 from tests.release.test_planted import strangers
-from tests.systems.groups.files import GOOD, PROTECT, protected_front
 
 import sfumato as sf
+from sfumato.data.settings import Role
 from sfumato.front import Front
+from sfumato.methods.channel.system import chosen_channel
+from sfumato.methods.groups.release import publish_protection
 from sfumato.release.policy import PolicyError
-from sfumato.sources.roles import Role
 from sfumato.study import ColumnSettings
-from sfumato.study.policy import PolicySettings
-from sfumato.systems.channel.system import chosen_channel
-from sfumato.systems.groups.publish import publish_protection
+from sfumato.study.sections import PolicySettings
 
 REASON = "a table made for a test"
 SWAPPED = re.compile(r'[0-9.]+\s%</b>of the (records|cells) carry|"(exchanged|loss)_share": [0-9.]+')

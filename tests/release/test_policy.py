@@ -14,11 +14,11 @@ from tests.release.fronts import WHY, front_of, small, write_csv
 import sfumato as sf
 from sfumato.cli import run
 from sfumato.errors import InputError
+from sfumato.methods.registry import system_named
+from sfumato.methods.system import Publishing
 from sfumato.release.policy import PolicyError, acceptances
 from sfumato.release.publish import publish
-from sfumato.study.policy import THRESHOLDS, PolicySettings, weaker_thresholds
-from sfumato.systems.registry import system_named
-from sfumato.systems.system import Publishing
+from sfumato.study.sections import THRESHOLDS, PolicySettings, weaker_thresholds
 
 COARSE = {"age": 3, "post code": 3, "sex": 0}
 RAW = {"age": 0, "post code": 0, "sex": 0}

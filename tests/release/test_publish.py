@@ -16,9 +16,9 @@ from tests.release.fronts import front_of, small, write_csv
 import sfumato as sf
 from sfumato.errors import DataError, HierarchyError, InputError, SfumatoError
 from sfumato.front import Front
+from sfumato.methods.publish import verify
 from sfumato.release.publish import Release, publish
 from sfumato.study import ColumnSettings
-from sfumato.systems.verify import verify
 
 ADULT = {"age": 4, "workclass": 1, "education": 2, "marital-status": 1, "race": 1, "sex": 0}
 ADULT |= {"native-country": 3, "salary-class": 0}
@@ -193,7 +193,7 @@ def test_refusals_leave_nothing(tmp_path: Path) -> None:
 
 
 def test_the_ledger_is_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.runtime.seal import state_folder
+    from sfumato.base.trust import state_folder
 
     monkeypatch.setenv("SFUMATO_STATE", str(tmp_path / "x"))
     assert state_folder() == tmp_path / "x"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.data.engine import open_engine
+from sfumato.data.open import open_source
+from sfumato.data.settings import DataSettings
+from sfumato.data.source import Source
 from sfumato.release.rows import differing_rows
-from sfumato.sources.engines.engine import open_engine
-from sfumato.sources.opening import open_source
-from sfumato.sources.settings import DataSettings
-from sfumato.sources.source import Source
 
 # DuckDB 2 hashes the two texts alike, alone and behind any other cell: made in a second by a birthday search.
 COLLIDING = ("ramvfwifaaav", "rfxujxppang9")
@@ -66,7 +66,7 @@ def test_rows_are_compared_as_they_are(tmp_path: Path, one: list[str], two: list
 def test_the_key_is_drawn_at_every_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = files(tmp_path, ["a,b", "c,d"], ["c,d", "a,b"])
     sums: list[object] = []
-    from sfumato.sources.engines import duckdb as duck
+    from sfumato.data import duckdb as duck
 
     plain = duck.DuckEngine.rows
 

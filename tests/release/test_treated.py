@@ -17,7 +17,7 @@ from tests.release.fronts import write_csv
 
 import sfumato as sf
 from sfumato.errors import DataError, SfumatoError
-from sfumato.systems.apply import apply_plan
+from sfumato.methods.apply import apply_plan
 
 ROWS = 240
 

@@ -10,12 +10,12 @@ import pandas
 import pytest
 
 import sfumato as sf
-from sfumato.auditing.holders import unstated
-from sfumato.auditing.inspection import inspect
+from sfumato.auditing.inspect import inspect
+from sfumato.auditing.units import unstated
+from sfumato.data.settings import Role
 from sfumato.errors import SfumatoError, SfumatoWarning
-from sfumato.release.pack import EXTERNAL, INTERNAL
+from sfumato.release.manifest import EXTERNAL, INTERNAL
 from sfumato.release.policy import acceptances, refuse_unstated_units
-from sfumato.sources.roles import Role
 
 VISITS = 4_483
 

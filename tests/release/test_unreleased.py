@@ -9,12 +9,12 @@ import pytest
 from tests.release.fronts import front_of, small
 
 import sfumato as sf
+from sfumato.data.settings import Role
 from sfumato.errors import StudyError
+from sfumato.methods.channel.estimate import warner
+from sfumato.methods.channel.release import disguise
 from sfumato.plans.channel import Channel
 from sfumato.release.publish import publish
-from sfumato.sources.roles import Role
-from sfumato.systems.channel.disguise import disguise
-from sfumato.systems.channel.response import warner
 
 LEVELS = {"age": 2, "post code": 1, "sex": 1}
 UNRELEASED = ("identifier", "drop", "vital")

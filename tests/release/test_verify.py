@@ -14,9 +14,9 @@ import pytest
 from tests.release.fronts import front_of, small
 
 from sfumato.errors import InputError, SfumatoError
-from sfumato.release.pack import checksum, digest
+from sfumato.methods.publish import verify
+from sfumato.release.manifest import checksum, digest
 from sfumato.release.publish import publish
-from sfumato.systems.verify import verify
 
 DATA = "public/data.csv"
 LEVELS = {"age": 2, "post code": 2, "sex": 0}
@@ -188,7 +188,7 @@ def test_the_words_of_a_page_even_when_the_digests_are_forged(copy: Path, name: 
 
 def test_the_dictionary_even_when_everything_is_forged(copy: Path) -> None:
     from sfumato.release.publish import dictionary_pages
-    from sfumato.release.recoding_draft import pages_of
+    from sfumato.release.recoding import pages_of
 
     def forge(manifest: dict) -> None:
         manifest["dictionary"]["columns"][0]["words"] = "Unchanged."
@@ -204,7 +204,7 @@ def test_the_dictionary_even_when_everything_is_forged(copy: Path) -> None:
 
 def test_an_acceptance_without_its_reason_even_when_everything_is_forged(tmp_path: Path) -> None:
     """A release of original records was accepted; with the reason wiped out, nobody says why."""
-    from sfumato.release.recoding_draft import pages_of
+    from sfumato.release.recoding import pages_of
 
     raw = front_of(small(tmp_path), [dict.fromkeys(LEVELS, 0)])
     publish(raw, 0, tmp_path / "out", state=tmp_path / "state")
@@ -278,9 +278,9 @@ def test_another_source_and_no_folder(copy: Path, tmp_path: Path, published: Pat
 KILLER = """
 import os, random, signal, sys, time
 from pathlib import Path
-from sfumato.systems.registry import load_front
+from sfumato.methods.registry import load_front
 from sfumato.release.publish import publish
-import plotly.offline, pyarrow, sfumato.measures.registry, sfumato.sources.engines.duckdb
+import plotly.offline, pyarrow, sfumato.measures.registry, sfumato.data.duckdb
 sfumato.measures.registry.known_measures()
 
 folder = Path(sys.argv[1])

@@ -13,9 +13,7 @@ import pytest
 import sfumato as sf
 from sfumato.cli import run
 from sfumato.front import Objective, Point
-from sfumato.report.distributions import cumulative
-from sfumato.report.magnify import windows
-from sfumato.report.partitions import bars_of
+from sfumato.report.map_figures import bars_of, cumulative, windows
 
 
 @pytest.fixture(scope="module")

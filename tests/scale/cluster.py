@@ -58,7 +58,7 @@ class Cluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        from sfumato.sources.engines.spark_session import stop
+        from sfumato.data.spark import stop
 
         try:
             stop()

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 
 import sfumato as sf
 from sfumato.cli import app
+from sfumato.data.database import Database
+from sfumato.methods.publish import verify
 from sfumato.release.publish import publish
-from sfumato.sources.database import Database
-from sfumato.systems.verify import verify
 from tests.scale.servers import Server
 
 pytestmark = pytest.mark.scale

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.sources.engines.engine import open_engine
-from sfumato.sources.opening import open_source
-from sfumato.sources.settings import DataSettings, EngineOptions
+from sfumato.data.engine import open_engine
+from sfumato.data.open import open_source
+from sfumato.data.settings import DataSettings, EngineOptions
 from sfumato.tables.dependence import Dependences, Protected, dependences
 from tests.scale.cluster import Cluster
 

@@ -17,17 +17,17 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.release.history.joint import join_releases
+from sfumato.data.cells import cleaned
+from sfumato.data.engine import open_engine
+from sfumato.data.open import open_source
+from sfumato.data.settings import DataSettings, EngineOptions
+from sfumato.methods.publish import verify
+from sfumato.release.history.compare import join_releases
+from sfumato.release.history.description import Description, ShownColumn
 from sfumato.release.history.people import hashed_rows
-from sfumato.release.history.shown import Description, ShownColumn
 from sfumato.release.publish import publish
 from sfumato.release.rows import differing_rows
 from sfumato.samples.census import people, plant
-from sfumato.sources.cells import cleaned
-from sfumato.sources.engines.engine import open_engine
-from sfumato.sources.opening import open_source
-from sfumato.sources.settings import DataSettings, EngineOptions
-from sfumato.systems.verify import verify
 from tests.points import points_in
 from tests.release.test_rows import Meant, files
 from tests.scale.cluster import Cluster
@@ -95,7 +95,7 @@ def point_of(front: sf.Front) -> int:
 @pytest.fixture
 def when_running(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], list[str]]:
     """Kill a worker while the tasks of the first call of a method with such a statement run. The list says when."""
-    from sfumato.sources.engines.spark import SparkEngine
+    from sfumato.data.spark import SparkEngine
 
     def arm(method: str, start: str) -> list[str]:
         done: list[str] = []
@@ -271,7 +271,7 @@ def test_two_releases_tell_the_same_on_both_engines(cluster: Cluster, tmp_path: 
 
 
 def verified(folder: Path) -> dict[str, Any]:
-    from sfumato.release.pack import read_manifest
+    from sfumato.release.manifest import read_manifest
 
     return read_manifest(folder)
 

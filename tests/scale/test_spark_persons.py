@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.sources.settings import EngineOptions
+from sfumato.data.settings import EngineOptions
 from tests.release.fronts import ANYTHING
 from tests.release.visits import figures, linked, visits
 

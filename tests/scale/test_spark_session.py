@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.sources.engines.spark_session import open_session, stop
-from sfumato.sources.settings import EngineOptions
+from sfumato.data.settings import EngineOptions
+from sfumato.data.spark import open_session, stop
 
 pytestmark = pytest.mark.scale
 

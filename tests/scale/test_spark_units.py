@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.sources.settings import EngineOptions
-from tests.systems.visits import study_of, visits
+from sfumato.data.settings import EngineOptions
+from tests.methods.visits import study_of, visits
 
 pytestmark = pytest.mark.scale
 

@@ -16,20 +16,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import EXAMPLES
 
-from sfumato.sources.engines.engine import open_engine
-from sfumato.sources.opening import open_source
-from sfumato.sources.settings import DataSettings
+from sfumato.data.engine import open_engine
+from sfumato.data.open import open_source
+from sfumato.data.settings import DataSettings
 from sfumato.tables.dependence import Dependence, Dependences, Protected, dependences
-from sfumato.tables.dependence.counts import (
+from sfumato.tables.dependence.candidates import score_pairs
+from sfumato.tables.dependence.count import (
     Guess,
+    Line,
     count_by_order,
     count_by_value,
+    count_on_line,
+    fit,
     guess_by_order,
     guess_by_value,
+    guess_on_line,
     joined,
 )
-from sfumato.tables.dependence.lines import Line, count_on_line, fit, guess_on_line
-from sfumato.tables.dependence.pairs import score_pairs
 from sfumato.tables.dependence.rows import Cells, look_at
 
 seeds = st.integers(0, 10_000)

@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 
-from sfumato.web.keys import new_key
+from sfumato.web.access import new_key
 
 HOSTILE = "<img src=x onerror=document.title='owned'>"  # a column may be called so
 PIXELS = """canvas => {

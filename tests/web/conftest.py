@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from tests.systems.groups.files import protected_study
+from tests.methods.groups.files import protected_study
 from tests.web.bench import HOSTILE, Server, server, write_table
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -11,7 +11,7 @@ from tests.release.fronts import small
 import sfumato as sf
 from sfumato.cli import run
 from sfumato.errors import SfumatoWarning
-from sfumato.systems.checkpoint import Checkpoint
+from sfumato.methods.run import Checkpoint
 
 
 @pytest.fixture

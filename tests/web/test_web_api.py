@@ -20,8 +20,8 @@ from tests.points import points_in
 from tests.web.bench import Server, client, declare, server, wait, write_table
 
 from sfumato.cli import run
-from sfumato.systems.registry import load_front
-from sfumato.web.places import Places
+from sfumato.methods.registry import load_front
+from sfumato.web.workspace import Places
 
 PUBLIC = ["croissant.json", "data.csv", "ddi.xml", "dictionary.html", "dictionary.json", "external.html"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.test_all_systems import ACCEPT, MAKERS
+from tests.methods.test_all_systems import ACCEPT, MAKERS
 from tests.web.axe import violations
 from tests.web.bench import Server
 from tests.web.views import PEOPLE, views

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sfumato.study import Study
-from sfumato.web.calls.channels import changed
-from sfumato.web.models import ChannelSearch
+from sfumato.web.api.systems import changed
+from sfumato.web.schema import ChannelSearch
 
 
 def test_what_the_page_does_not_ask_for_is_as_the_run_file_has_it() -> None:

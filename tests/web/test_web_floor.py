@@ -12,7 +12,7 @@ import pytest
 import sfumato as sf
 from sfumato.decide.floor import floor_at, with_floor
 from sfumato.front import Front
-from sfumato.web.calls import exploring
+from sfumato.web.api import front as exploring
 
 
 class Nowhere:

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from tests.web.bench import Server, server, write_table
 
-from sfumato.web.keys import Keys
+from sfumato.web.access import Keys
 
 
 @pytest.fixture(scope="module")

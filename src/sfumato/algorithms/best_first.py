@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from sfumato.algorithms.evaluation import Memory
-from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 
 PATIENCE = 12  # starts without a better node, after which it ends
 AT_ONCE = 32

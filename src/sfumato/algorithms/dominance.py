@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 
-from sfumato.runtime.arrays import Counts64, Flags, Floats
-from sfumato.runtime.compiled import compiled
+from sfumato.base.arrays import Counts64, Flags, Floats
+from sfumato.base.compiled import compiled
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

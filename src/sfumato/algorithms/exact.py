@@ -15,7 +15,7 @@ import numpy as np
 
 from sfumato.algorithms.dominance import dominated_by, first_non_dominated, non_dominated
 from sfumato.algorithms.evaluation import Evaluated, Memory
-from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 
 OPEN, EVALUATED, DOMINATED, INFEASIBLE = range(4)
 SHARE = 1024  # of the undecided nodes, one in so many is evaluated at once

@@ -2,6 +2,10 @@
 
 The loop knows candidates as rows of bits and a problem as a few functions. All that it needs to go on is in its state,
 so a run that was broken off goes on to the result of an unbroken one.
+
+NSGA-II's selection (Deb et al. 2002): non-dominated ranks, crowding within a rank, binary tournaments.
+
+An archive of every non-dominated point seen, with the candidate each came from.
 """
 
 from __future__ import annotations
@@ -11,14 +15,102 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from sfumato.algorithms.archive import Archive
-from sfumato.algorithms.nsga2 import survivors, tournament
-from sfumato.algorithms.seen import Hashes, Seen
-from sfumato.runtime.arrays import Counts64, Floats
+from sfumato.algorithms.dominance import first_non_dominated, ranks
+from sfumato.algorithms.evaluation import Hashes, Seen
+from sfumato.base.arrays import Counts64, Flags, Floats
+from sfumato.plans.segments import Bits
 
-Bits = npt.NDArray[np.uint8]
+WORST = 1e300  # stands for what cannot be had, so that distances stay numbers
+
+
+def crowding(values: Floats, rank: Counts64) -> Floats:
+    """How far a point's neighbours of the same rank are, over all objectives; the ends of a rank are infinitely far.
+
+    All ranks are done at once: sorted by rank and value, neighbours stand side by side.
+    """
+    count = len(values)
+    distance = np.zeros(count)
+    fronts = int(rank.max()) + 1
+    for column in np.minimum(values, WORST).T:
+        order = np.lexsort((column, rank))
+        value, level = column[order], rank[order]
+        first = np.ones(count, dtype=np.bool_)
+        first[1:] = level[1:] != level[:-1]
+        last = np.ones(count, dtype=np.bool_)
+        last[:-1] = first[1:]
+        span = np.empty(fronts)
+        span[level[first]] = value[last] - value[first]
+        gain = np.zeros(count)
+        gain[1:-1] = value[2:] - value[:-2]
+        width = span[level]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gain = np.where(width > 0, gain / width, 0.0)
+        gain[first | last] = np.inf
+        distance[order] += gain
+    return distance
+
+
+def survivors(values: Floats, count: int) -> tuple[Counts64, Counts64, Floats]:
+    """The best points by rank, then by crowding: their places, ranks and crowding."""
+    rank = ranks(values)
+    crowd = crowding(values, rank)
+    best = np.lexsort((-crowd, rank))[:count]
+    return best, rank[best], crowd[best]
+
+
+def tournament(rank: Counts64, crowd: Floats, count: int, rng: np.random.Generator) -> Counts64:
+    """Winners of binary tournaments: the lower rank, then the less crowded, then the first drawn."""
+    one, two = rng.integers(0, len(rank), (2, count))
+    second = (rank[two] < rank[one]) | ((rank[two] == rank[one]) & (crowd[two] > crowd[one]))
+    return np.asarray(np.where(second, two, one))
+
+
+class Archive:
+    """Non-dominated values; of equal ones the first. `members` are numbers that the caller gives to candidates.
+
+    Where `grid` is above 0, an objective is compared in steps of it: real-valued objectives have no end of points.
+
+    >>> archive = Archive(np.zeros(2))
+    >>> archive.add(np.array([[1.0, 2.0], [2.0, 1.0], [2.0, 2.0], [1.0, 2.0]]), np.arange(4)).tolist()
+    [0, 1]
+    >>> archive.add(np.array([[1.0, 1.0]]), np.array([9])).tolist(), archive.members.tolist()
+    ([0], [9])
+    """
+
+    def __init__(self, grid: Floats) -> None:
+        self.grid = grid
+        self.values: Floats = np.empty((0, len(grid)))
+        self.members: Counts64 = np.empty(0, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def better(self, values: Floats) -> Counts64:
+        """The places of points that would be taken: neither a member nor an earlier point is as good in everything."""
+        return np.flatnonzero(self._standing(values)[len(self) :])
+
+    def add(self, values: Floats, members: Counts64) -> Counts64:
+        """Offer points; returns the places of those that were taken."""
+        standing = self._standing(values)
+        kept, taken = standing[: len(self)], np.flatnonzero(standing[len(self) :])
+        if len(taken):
+            self.values = np.vstack([self.values[kept], values[taken]])
+            self.members = np.concatenate([self.members[kept], members[taken]])
+        return taken
+
+    def _standing(self, values: Floats) -> Flags:
+        """Which of the members and the points behind them are non-dominated, the first of equal ones."""
+        finite = np.isfinite(values).all(axis=1)
+        both = np.vstack([self.values, values[finite]])
+        step = np.where(self.grid > 0, self.grid, 1.0)
+        both = np.where(self.grid > 0, np.ceil(both / step - 1e-9), both)
+        standing = np.zeros(len(self) + len(values), dtype=np.bool_)
+        places = np.concatenate([np.arange(len(self)), len(self) + np.flatnonzero(finite)])
+        standing[places] = first_non_dominated(both)
+        return standing
+
+
 NEARBY, FARTHER = 3, 12  # places along the front between the point aimed at and a member rebuilt, or mixed into it
 
 

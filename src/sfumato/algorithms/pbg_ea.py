@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.algorithms.dominance import BoxArchive, comparable, first_dominator, non_dominated
 from sfumato.algorithms.evaluation import Memory, neighbours
-from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 
 CROSSOVER = 0.8
 PATIENCE = 8

@@ -1,4 +1,7 @@
-"""Every figure of a table as it stands: all measures, the sizes of its classes, its riskiest columns."""
+"""Every figure of a table as it stands: all measures, the sizes of its classes, its riskiest columns.
+
+What each quasi-identifier adds to the risk: the figures with the column, and with it left out.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +12,79 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.auditing.contribution import Contribution, contributions
-from sfumato.auditing.holders import unstated_notes
-from sfumato.auditing.own_values import HOUSEHOLD, PERSON, holder_cells, identifying, identifying_sentence, worst
-from sfumato.auditing.whole import WholeFile, whole_file
+from sfumato.auditing.uniqueness import (
+    HOUSEHOLD,
+    PERSON,
+    WholeFile,
+    holder_cells,
+    identifying,
+    identifying_sentence,
+    whole_file,
+    worst,
+)
+from sfumato.auditing.units import unstated_notes
+from sfumato.base.arrays import Counts64, Floats
+from sfumato.base.formats import without_infinities
+from sfumato.base.notebook import bars_picture, card, short, to_frame
+from sfumato.base.progress import stage
+from sfumato.base.text import percent
+from sfumato.data.engine import open_engine
 from sfumato.errors import MeasureError, counted, shortened
-from sfumato.measures.bits import EXEMPT
-from sfumato.measures.classes import ClassTable, classify
-from sfumato.measures.in_persons import sentence_of, title_of
+from sfumato.measures.classes import EXEMPT, ClassTable, classify
 from sfumato.measures.measure import Measure
-from sfumato.measures.registry import headlines, measure, with_settings
-from sfumato.measures.standard import K
-from sfumato.notebook.card import card, short
-from sfumato.notebook.pictures import bars_picture
-from sfumato.notebook.tabular import to_frame
-from sfumato.runtime.arrays import Counts64, Floats
-from sfumato.runtime.figures import percent
-from sfumato.runtime.json_files import without_infinities
-from sfumato.runtime.stages import stage
-from sfumato.sources.engines.engine import open_engine
+from sfumato.measures.registry import K, headlines, measure, with_settings
+from sfumato.measures.units import sentence_of, title_of
+from sfumato.plans.recodings import without
 from sfumato.study import Study
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """How much of the risk goes away when one column is left out."""
+
+    column: str
+    uniques: float
+    marketer_risk: float
+    k_without: int
+
+
+def contributions(classes: ClassTable) -> list[Contribution]:
+    """For each column, how far the shares of uniques and of right matches fall when it is hidden.
+
+    >>> from sfumato.measures.oracle import six_rows
+    >>> [(c.column, round(c.uniques, 3), round(c.marketer_risk, 3), c.k_without) for c in contributions(six_rows())]
+    [('age', 0.167, 0.167, 3), ('zip', 0.167, 0.167, 2)]
+    """
+    # Only released records: one that is suppressed stays so, whatever is hidden.
+    kept = classes.kept[classes.index]
+    units = classes.table.units
+    table = replace(
+        classes.table,
+        codes=classes.table.codes[:, kept],
+        counts=classes.table.counts[kept],
+        population=None,
+        units=None if units is None else units.within(kept),
+        households=None,
+        household_of=None,
+    )
+    persons = classes.table.persons
+    uniques, matches = _risks(classify(table, classes.recoding), persons)
+    listed = []
+    for position, column in enumerate(table.columns):
+        rest = classify(table, without(classes.recoding, position))
+        uniques_left, matches_left = _risks(rest, persons)
+        listed.append(Contribution(column, uniques - uniques_left, matches - matches_left, int(rest.size.min())))
+    return listed
+
+
+def _risks(classes: ClassTable, persons: int) -> tuple[float, float]:
+    """The share of unique persons and of right matches, within the file."""
+    unique, matched = (
+        classes.per_class(values, hidden=0.0).in_units("min").total()
+        for values in (classes.size == 1, 1.0 / classes.size)
+    )
+    return unique / persons, matched / persons
+
 
 SIZES = (1, 2, 3, 5, 10, 50, 10**18)  # classes of similar size stand in one bar
 SHARES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)

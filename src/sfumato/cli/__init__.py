@@ -1,49 +1,85 @@
-"""The command line: parse, call, show. No arithmetic lives here."""
+"""The command line: parse, call, show. No arithmetic lives here.
+
+Being asked to end (SIGTERM, or a terminal that goes away) is Ctrl-C under another name.
+"""
 
 from __future__ import annotations
 
 import copy
 import io
 import os
+import signal
 import sys
+import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
 import typer.main
 
-from sfumato.cli import (
-    ask,
-    audit,
-    baselines,
-    channel,
-    doctor,
-    floor,
-    groups,
-    hierarchy,
-    importing,
-    inspect,
-    pick,
-    predict,
-    publish,
-    releases,
-    reproduce,
-    sample,
-    search,
-    serve,
-)
-from sfumato.cli.show import emit, note, warnings_noted
-from sfumato.cli.signals import ended_as_stopped, exit_code
-from sfumato.cli.watch import StageLine, say, stage_summary
-from sfumato.cli.words import given_words
-from sfumato.errors import InputError, SfumatoError, reason_of
-from sfumato.runtime import process
-from sfumato.runtime.inputs import kept_inputs, unsealed_inputs
-from sfumato.runtime.scratch import sweep
-from sfumato.runtime.stages import recording
-from sfumato.runtime.wording import as_options
-from sfumato.version import __version__
+from sfumato.base import trust as trust
+from sfumato.base.files import sweep as sweep
+from sfumato.base.progress import recording as recording
+from sfumato.base.trust import kept_inputs as kept_inputs
+from sfumato.base.trust import unsealed_inputs as unsealed_inputs
+from sfumato.base.wording import as_options as as_options
+from sfumato.cli import channel as channel
+from sfumato.cli import choose as choose
+from sfumato.cli import data as data
+from sfumato.cli import groups as groups
+from sfumato.cli import hierarchy as hierarchy
+from sfumato.cli import publish as publish
+from sfumato.cli import reproduce as reproduce
+from sfumato.cli import search as search
+from sfumato.cli import serve as serve
+from sfumato.cli.show import StageLine as StageLine
+from sfumato.cli.show import emit as emit
+from sfumato.cli.show import given_words as given_words
+from sfumato.cli.show import note as note
+from sfumato.cli.show import say as say
+from sfumato.cli.show import stage_summary as stage_summary
+from sfumato.cli.show import warnings_noted as warnings_noted
+from sfumato.errors import InputError as InputError
+from sfumato.errors import SfumatoError as SfumatoError
+from sfumato.errors import reason_of as reason_of
+from sfumato.version import __version__ as __version__
+
+ENDS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+_received: list[int] = []
+
+
+@contextmanager
+def ended_as_stopped() -> Iterator[None]:
+    """Treat those signals as Ctrl-C while a command runs: the same clean end, the same best so far."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _received.clear()
+    # What is ignored stays so: a command that was started with nohup outlives its terminal.
+    before = {one: signal.signal(one, _end) for one in ENDS if signal.getsignal(one) is not signal.SIG_IGN}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def exit_code(code: int) -> int:
+    """130 for Ctrl-C; a command that another signal stopped ends with 128 and its number: 143 for SIGTERM."""
+    return 128 + _received[0] if code == 130 and _received else code
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    _received.append(number)
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler):  # Ctrl-C is ignored, as it is in the background of some shells
+        raise KeyboardInterrupt
+    handler(signal.SIGINT, frame)
+
 
 # Typer carries click inside itself or beside itself, depending on its version.
 UsageError = typer.BadParameter.__bases__[0]
@@ -57,28 +93,28 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # they print local variables, and with them people's records
     add_completion=False,
 )
-app.command("audit")(audit.command)
-app.command("inspect")(inspect.command)
-app.command("sample")(sample.command)
-app.command("predict")(predict.command)
+app.command("audit")(data.audit_command)
+app.command("inspect")(data.inspect_command)
+app.command("sample")(data.sample_command)
+app.command("predict")(search.predict_command)
 app.command("search")(search.search)
-app.command("pick")(pick.command)
-app.command("ask")(ask.command)
+app.command("pick")(choose.pick_command)
+app.command("ask")(choose.ask_command)
 app.command("compare")(search.compare)
 app.command("map")(search.draw_map)
-app.command("floor")(floor.command)
-app.command("baselines")(baselines.command)
+app.command("floor")(choose.floor_command)
+app.command("baselines")(search.baselines_command)
 app.command("publish")(publish.publish_command)
 app.command("verify")(publish.verify_command)
 app.command("apply")(publish.apply_command)
-app.command("releases")(releases.command)
-app.command("doctor")(doctor.command)
-app.command("serve")(serve.command)
-app.command("measures")(audit.list_measures)
+app.command("releases")(publish.releases_command)
+app.command("doctor")(serve.doctor_command)
+app.command("serve")(serve.serve_command)
+app.command("measures")(data.list_measures)
 app.add_typer(channel.app, name="channel")
 app.add_typer(hierarchy.app, name="hierarchy")
 app.add_typer(groups.app, name="groups")
-app.add_typer(importing.app, name="import")
+app.add_typer(data.app, name="import")
 app.add_typer(reproduce.app, name="reproduce")
 
 
@@ -104,7 +140,7 @@ def main(arguments: list[str] | None = None) -> None:
     Stopped by SIGTERM it is 143, by SIGHUP 129.
     """
     given = sys.argv[1:] if arguments is None else arguments
-    process.ours = True
+    trust.ours = True
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter must not end the work

@@ -13,8 +13,9 @@ from sfumato.cli.show import AsJson, Force, emit, note, put, table
 from sfumato.errors import counted
 
 if TYPE_CHECKING:
+    from sfumato.methods.channel.estimate import Estimate
     from sfumato.study import Study
-    from sfumato.systems.channel.estimate import Estimate
+
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -43,8 +44,8 @@ def export(
 ) -> None:
     """Write a channel of a front as a channel file, to disguise with it beside others."""
     from sfumato.decide.pick import pick
-    from sfumato.systems.channel.system import chosen_channel
-    from sfumato.systems.registry import load_front
+    from sfumato.methods.channel.system import chosen_channel
+    from sfumato.methods.registry import load_front
 
     channel = chosen_channel(pick(load_front(folder), point=point))
     channel.save(output, overwrite=force)
@@ -70,8 +71,8 @@ def make(
     as_json: AsJson = False,
 ) -> None:
     """Make a channel of a known family, for the categories of a column."""
-    from sfumato.systems.channel.families import family_channel
-    from sfumato.systems.channel.prior import prior_of
+    from sfumato.methods.channel.families import family_channel
+    from sfumato.methods.channel.prior import prior_of
 
     study = _changed(_study(run, data, na, prior), columns=tuple(column) if column else None, records=records)
     channel, figures = family_channel(prior_of(study), family, parameter)
@@ -90,9 +91,9 @@ def measure(
     as_json: AsJson = False,
 ) -> None:
     """Every figure of a channel on the shares of a table or a prior, and the certified bound at its privacy."""
+    from sfumato.methods.channel.families import channel_figures
+    from sfumato.methods.channel.prior import prior_of
     from sfumato.plans.channel import load_channel
-    from sfumato.systems.channel.families import channel_figures
-    from sfumato.systems.channel.prior import prior_of
 
     loaded = load_channel(channel)
     study = _changed(_study(run, data, na, prior), columns=loaded.columns, records=records)
@@ -121,8 +122,8 @@ def disguise(
 
     The folder public is for analysts. The folder private holds the true shares and stays with you.
     """
+    from sfumato.methods.channel.release import disguise as draw
     from sfumato.plans.channel import load_channel
-    from sfumato.systems.channel.disguise import disguise as draw
 
     release = draw(
         _study(run, data, na, None),
@@ -152,8 +153,8 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Estimate the true distribution from a disguised file, with intervals; also by strata or as a cross-table."""
+    from sfumato.methods.channel.estimate import estimate as recover
     from sfumato.plans.channel import load_channels
-    from sfumato.systems.channel.estimate import estimate as recover
 
     channels = [one for path in channel or [] for one in load_channels(path)]
     estimated = recover(file, channels, by=tuple(by or ()), method=method, level=level)

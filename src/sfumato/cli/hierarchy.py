@@ -13,8 +13,9 @@ from sfumato.cli.show import AsJson, Force, emit, note, put
 from sfumato.errors import counted
 
 if TYPE_CHECKING:
+    from sfumato.data.source import Source
     from sfumato.hierarchies import Hierarchy
-    from sfumato.sources.source import Source
+
 
 app = typer.Typer(rich_markup_mode=None, help="Check, build and show generalization hierarchies.", no_args_is_help=True)
 
@@ -71,7 +72,7 @@ def show(
 ) -> None:
     """Draw a hierarchy as a tree, with how many records stand under each label."""
     from sfumato.hierarchies import load
-    from sfumato.hierarchies.tree import draw
+    from sfumato.hierarchies.hierarchy import draw
 
     tree = load(file, name=column, separator=separator, header=header)
     counts = _counts(data, run, column or tree.name, tree) if data or run else None
@@ -109,10 +110,10 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Build a hierarchy from the values of a column, and write it as a level table."""
+    from sfumato.base.files import refuse_existing
+    from sfumato.data.profile import values_of
     from sfumato.hierarchies import save
     from sfumato.hierarchies.recipes import builder, recipe
-    from sfumato.runtime.atomic import refuse_existing
-    from sfumato.sources.profile import values_of
 
     refuse_existing(output, overwrite=force)
     options: dict[str, Any] = {
@@ -149,7 +150,7 @@ def _numbers(text: str) -> list[float]:
 
 def _counts(data: Path | None, run: Path | None, column: str, tree: Hierarchy) -> dict[str, int]:
     """The column's values, after checking that the hierarchy covers them."""
-    from sfumato.sources.profile import values_of
+    from sfumato.data.profile import values_of
     from sfumato.tables.domain import domain_of
 
     source = _source(data, run, ())
@@ -161,7 +162,7 @@ def _counts(data: Path | None, run: Path | None, column: str, tree: Hierarchy) -
 
 def _shown(data: Path | None, run: Path | None, column: str, tree: Hierarchy) -> dict[str, str]:
     """How labels are shown whose meaning the codebook of the table says."""
-    from sfumato.sources.codebook import shown_values
+    from sfumato.data.codebook import shown_values
 
     labels = (label for level in tree.levels for label in level)
     return shown_values(labels, _source(data, run, ()).codebook.column(column).values)
@@ -170,8 +171,8 @@ def _shown(data: Path | None, run: Path | None, column: str, tree: Hierarchy) ->
 @contextmanager
 def _discreet(run: Path | None, column: str) -> Iterator[None]:
     """Errors about a column that a run file calls sensitive do not show its values."""
+    from sfumato.data.settings import Role
     from sfumato.errors import HierarchyError
-    from sfumato.sources.roles import Role
     from sfumato.study import read
     from sfumato.tables.compress import secret_hierarchy
 
@@ -184,8 +185,8 @@ def _discreet(run: Path | None, column: str) -> Iterator[None]:
 
 
 def _source(data: Path | None, run: Path | None, na: tuple[str, ...]) -> Source:
-    from sfumato.sources.opening import open_source
-    from sfumato.sources.settings import DataSettings
+    from sfumato.data.open import open_source
+    from sfumato.data.settings import DataSettings
     from sfumato.study import read
 
     settings = DataSettings(path=str(data), na=na)

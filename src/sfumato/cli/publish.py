@@ -1,4 +1,7 @@
-"""`sfumato publish`, `sfumato verify`, `sfumato apply`: write a release, check it again, use its plan on other data."""
+"""`sfumato publish`, `sfumato verify`, `sfumato apply`: write a release, check it again, use its plan on other data.
+
+`sfumato releases`: what the ledger knows, and releases that never left.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.show import AsJson, OwnRun, emit, note, put, table
-from sfumato.cli.words import command
+from sfumato.base.text import number
+from sfumato.cli.show import AsJson, OwnRun, command, emit, note, put, table
 from sfumato.errors import counted
-from sfumato.runtime.figures import number
 
 if TYPE_CHECKING:
     from sfumato.release.publish import Release
+
 
 Accept = Annotated[
     list[str] | None,
@@ -51,13 +54,13 @@ def publish_command(
     as_json: AsJson = False,
 ) -> None:
     """Write a point of a front as a release: change the table, read the file back, measure it, write the reports."""
-    from sfumato.cli.watch import Watch
+    from sfumato.base.files import refuse_existing_folder
+    from sfumato.cli.show import Watch
+    from sfumato.decide.offers import with_suppression
     from sfumato.decide.pick import pick
-    from sfumato.decide.revise import with_suppression
     from sfumato.errors import InputError
-    from sfumato.runtime.atomic import refuse_existing_folder
-    from sfumato.systems.publish import publish
-    from sfumato.systems.registry import load_front, system_named
+    from sfumato.methods.publish import publish
+    from sfumato.methods.registry import load_front, system_named
 
     refuse_existing_folder(output.absolute())
     front = load_front(out, run)
@@ -87,8 +90,8 @@ def show_release(release: Release, as_json: bool, source: str | Path) -> None:
 
     `source` is what the rows can be compared with: a run file that names the table, or the table itself.
     """
+    from sfumato.methods.registry import system_named
     from sfumato.report.release_pages import whole_of, whole_sentences
-    from sfumato.systems.registry import system_named
 
     if as_json:
         emit(release.as_dict())
@@ -125,7 +128,7 @@ def verify_command(
     as_json: AsJson = False,
 ) -> int:
     """Check a release again: every file, every figure, and with the source every row. Exit 4 on a difference."""
-    from sfumato.systems.verify import verify
+    from sfumato.methods.publish import verify
 
     checked = verify(folder, source, engine=engine, other_version=other_version)
     if as_json:
@@ -177,7 +180,7 @@ def apply_command(
     as_json: AsJson = False,
 ) -> None:
     """Publish another table with a saved plan: a release of its own, measured and held to the policy."""
-    from sfumato.systems.apply import apply_plan
+    from sfumato.methods.apply import apply_plan
 
     release = apply_plan(
         folder,
@@ -191,3 +194,38 @@ def apply_command(
         run=run,
     )
     show_release(release, as_json, new_file)
+
+
+def releases_command(
+    withdraw: Annotated[
+        str | None, typer.Option(metavar="ID", help="The id of a release that was never handed out.")
+    ] = None,
+    reason: Annotated[str, typer.Option(help="The reason, kept in the ledger.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """List the releases that new ones are compared with; withdraw one that nobody outside has seen."""
+    from sfumato.release.history.ledger import Ledger
+
+    ledger = Ledger()
+    if withdraw is not None:
+        entry = ledger.withdraw(withdraw, reason)
+        note(f"withdrawn: {entry.folder}. New releases are no longer compared with it.")
+    reading = ledger.read()
+    listed = [
+        {
+            "id": entry.id,
+            "time": entry.time,
+            "system": entry.description.system,
+            "folder": str(entry.folder),
+            "source": entry.source,
+            "rows": entry.rows[0].rows if entry.rows else None,
+        }
+        for entry in reading.entries
+    ]
+    if as_json:
+        emit({"ledger": str(ledger.folder), "releases": listed, "unreadable": reading.unreadable})
+        return
+    rows = [[str(e["id"]), str(e["time"]), str(e["system"]), f"{e['rows']:,}", str(e["folder"])] for e in listed]
+    table(f"Releases in {ledger.folder}", ["id", "time", "system", "rows of the table", "folder"], rows, right={3})
+    if reading.unreadable:
+        note(f"{counted(reading.unreadable, 'line')} of the ledger cannot be read")

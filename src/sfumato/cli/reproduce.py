@@ -10,8 +10,9 @@ import typer
 from sfumato.cli.show import AsJson, Force, emit, note, put, table
 
 if TYPE_CHECKING:
-    from sfumato.reproduce.channel import Panel
-    from sfumato.reproduce.lattice import Reproduced
+    from sfumato.papers.channel import Panel
+    from sfumato.papers.lattice import Reproduced
+
 
 app = typer.Typer(rich_markup_mode=None, help="Reproduce the tables of the papers.", no_args_is_help=True)
 Html = Annotated[Path | None, typer.Option("--html", help="Also write a page.")]
@@ -26,7 +27,7 @@ def lattice(
     as_json: AsJson = False,
 ) -> None:
     """Tables 1b and 2 of the property-based generalization paper, on the bundled Adult table."""
-    from sfumato.reproduce.lattice import reproduce_lattice
+    from sfumato.papers.lattice import reproduce_lattice
 
     _refuse_existing(html, force)
     reproduced = reproduce_lattice(seeds, progress=lambda done, total: note(f"row {done} of {total}"))
@@ -47,7 +48,7 @@ def cuts(
     as_json: AsJson = False,
 ) -> None:
     """The questions of the privacy-versus-data-quality paper, on the bundled Adult table."""
-    from sfumato.reproduce.cuts import reproduce_cuts, shown
+    from sfumato.papers.cuts import reproduce_cuts, shown
 
     _refuse_existing(html, force)
     reproduced = reproduce_cuts(
@@ -75,15 +76,15 @@ def cuts(
 
 def _refuse_existing(html: Path | None, force: bool) -> None:
     """Before hours of work: a page that exists is not written over."""
-    from sfumato.runtime.atomic import refuse_existing
+    from sfumato.base.files import refuse_existing
 
     if html is not None:
         refuse_existing(html, overwrite=force)
 
 
 def _write_page(html: Path | None, force: bool, **about: object) -> None:
+    from sfumato.base.files import write_text
     from sfumato.report.page import page
-    from sfumato.runtime.atomic import write_text
     from sfumato.version import __version__
 
     if html is not None:
@@ -128,10 +129,10 @@ def channel(
     as_json: AsJson = False,
 ) -> None:
     """Figures 4 and 5 of the OptRR paper: Warner, OptRR, square matrices, and the certified bound."""
-    from sfumato.reproduce.channel import reproduce_channel
-    from sfumato.runtime.atomic import write_text
-    from sfumato.systems.channel.engines.optrr import OptrrSettings
-    from sfumato.systems.channel.pages import paper_page
+    from sfumato.base.files import write_text
+    from sfumato.methods.channel.optrr import OptrrSettings
+    from sfumato.methods.channel.pages import paper_page
+    from sfumato.papers.channel import reproduce_channel
 
     generations = generations or OptrrSettings.generations
 
@@ -217,8 +218,8 @@ def groups(
     """The numbers of the group anonymity paper; its experiment on Hawaii and on a synthetic census."""
     import tempfile
 
-    from sfumato.reproduce import groups as reproduce
-    from sfumato.samples.groups_census import PAPER_AREAS, PAPER_MEMBERS, PAPER_RECORDS, make_census
+    from sfumato.papers import groups as reproduce
+    from sfumato.papers.groups import PAPER_AREAS, PAPER_MEMBERS, PAPER_RECORDS, make_census
 
     _refuse_existing(html, force)
     rows = reproduce.golden_rows()

@@ -1,4 +1,9 @@
-"""`sfumato search`, `sfumato compare`, `sfumato map`: find the front, look at it."""
+"""`sfumato search`, `sfumato compare`, `sfumato map`: find the front, look at it.
+
+`sfumato predict`: what a run will cost, before it is run; and how well that was guessed, afterwards.
+
+`sfumato baselines`: what other kinds of recoding cost, beside our own fronts.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.show import AsJson, Force, OwnRun, emit, note, put, table
-from sfumato.cli.watch import Watch
-from sfumato.cli.words import command, counted_plans, same_command
-from sfumato.runtime.figures import number, percent
+from sfumato.base.text import number, percent
+from sfumato.cli.show import AsJson, Force, OwnRun, Watch, command, counted_plans, emit, note, put, same_command, table
 
 if TYPE_CHECKING:
     from sfumato.front import Front
     from sfumato.study import Study
+
 
 MOST_ROWS = 40
 SYSTEMS = "lattice, cuts, channel, groups, local or cells"  # as the registry has them, which help does not load
@@ -54,11 +58,10 @@ def search(
 ) -> int:
     """Find the front of a table: every plan that no other one beats, by the system that the run file names."""
     from sfumato.errors import InputError
+    from sfumato.methods.registry import system_named
+    from sfumato.methods.run import Run
+    from sfumato.methods.search import foresee, run_search
     from sfumato.study import read
-    from sfumato.systems.foresight import foresee
-    from sfumato.systems.registry import system_named
-    from sfumato.systems.run import Run
-    from sfumato.systems.search import run_search
 
     if output is not None and output.exists() and not resume:
         raise InputError(f"{output} already exists", expected="a new folder", remedy="another name with -o")
@@ -105,7 +108,7 @@ def search(
 
 def _warn_identifying(front: Front) -> None:
     """Name the columns that a release of any point would be refused for."""
-    from sfumato.auditing.own_values import identifying_sentence, released_alone
+    from sfumato.auditing.uniqueness import identifying_sentence, released_alone
 
     if not front.recodes and front.system not in ("local", "cells"):
         return  # what else goes into the file is said when it is published
@@ -116,8 +119,8 @@ def _warn_identifying(front: Front) -> None:
 
 def _settings(given: Sequence[str]) -> list[tuple[tuple[str, ...], Any]]:
     """Settings as they stand on a command line: SECTION.KEY=VALUE, where the value is TOML or plain text."""
+    from sfumato.base.settings import parse_toml
     from sfumato.errors import InputError, StudyError
-    from sfumato.runtime.toml import parse_toml
 
     settings = []
     for text in given:
@@ -141,7 +144,7 @@ def compare(
     """Compare two fronts: hypervolume, who dominates whom, and how far each is from a floor that one of them has."""
     from sfumato.decide.floor import BELOW
     from sfumato.front import compare_fronts
-    from sfumato.systems.registry import load_front
+    from sfumato.methods.registry import load_front
 
     fronts = load_front(one), load_front(two)
     comparison = compare_fronts(*fronts)
@@ -183,10 +186,10 @@ def draw_map(
     as_json: AsJson = False,
 ) -> None:
     """Draw the risk–utility map of a front as a page."""
+    from sfumato.base.files import refuse_existing
     from sfumato.decide.floor import with_floor
-    from sfumato.runtime.atomic import refuse_existing
-    from sfumato.systems.draw import draw
-    from sfumato.systems.registry import load_front
+    from sfumato.methods.publish import draw
+    from sfumato.methods.registry import load_front
 
     target = output or folder / "map.html"
     front = load_front(folder, run)
@@ -232,7 +235,7 @@ def _shown(front: Front) -> list[int]:
 
 
 def _print(front: Front) -> None:
-    from sfumato.systems.registry import system_named
+    from sfumato.methods.registry import system_named
 
     system = system_named(front.system)
     put(f"{counted_plans(len(front.points), system.plans)}: {front.how}, in {front.seconds:.1f} s")
@@ -251,3 +254,89 @@ def _print(front: Front) -> None:
     heads = ["id", *[o.name for o in front.objectives], "loss", *columns]
     some = "" if len(ids) == len(front.points) else f" ({len(ids)} of {len(front.points)} shown)"
     table(f"Front{some}", heads, rows, right=set(range(len(heads) - front.recodes)))
+
+
+def predict_command(
+    run: Annotated[Path, typer.Argument(help="The run file.")],
+    against: Annotated[
+        Path | None, typer.Option(help="The folder of its front, to compare with what happened.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict rows, distinct tuples, evaluations, processor time and memory of a run, stage by stage."""
+    from sfumato.methods.registry import load_front
+    from sfumato.prediction import compared, predict
+    from sfumato.study import read
+
+    happened: dict[str, Any] | None = None
+    if against is not None:
+        happened = load_front(against).as_dict()
+    predicted = predict(read(run)).as_dict()
+    pairs = [] if happened is None else compared(predicted, happened)
+    if as_json:
+        beside = [{"figure": name, "predicted": guess, "actual": fact} for name, guess, fact in pairs]
+        emit(predicted | ({"compared": beside} if happened is not None else {}))
+        return
+    whole = (
+        "all of them read" if predicted["sampled_rows"] == predicted["rows"] else f"{predicted['sampled_rows']:,} read"
+    )
+    put(f"{predicted['rows']:,} rows ({whole}), about {predicted['tuples']:,} distinct tuples")
+    put(f"about {predicted['evaluations']:,} evaluations in a space of {number(predicted['nodes'])}\n")
+    rows = [[part["stage"], f"{part['cpu_seconds']:,.1f}"] for part in predicted["stages"]]
+    rows.append(["together", f"{predicted['cpu_seconds']:,.1f}"])
+    table("Processor seconds", ["stage", "expected"], rows, right={1})
+    put(f"at most {predicted['peak_bytes'] / 2**30:.1f} GiB of memory")
+    if pairs:
+        rows = [[name, f"{guess:,.1f}", f"{fact:,.1f}", _times(guess, fact)] for name, guess, fact in pairs]
+        put()
+        table("Expected and measured", ["", "expected", "measured", "ratio"], rows, right={1, 2, 3})
+
+
+def _times(guess: float, fact: float) -> str:
+    return f"{guess / fact:.2f}" if fact else "–"
+
+
+def baselines_command(
+    run: Annotated[Path, typer.Argument(help="The run file.")],
+    front: Annotated[
+        list[Path] | None,
+        typer.Option(help="The folder of a front to compare with them; may be repeated, once per system."),
+    ] = None,
+    k: Annotated[list[int] | None, typer.Option("--k", help="A required k; may be repeated.")] = None,
+    l: Annotated[int, typer.Option("--l", help="Minimum number of different sensitive values in every class.")] = 1,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only these methods: lattice_optimum, datafly, mondrian_strict, mondrian_relaxed, mondrian_even."
+        ),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A page to write.")] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare with Mondrian, Datafly and the best node of the lattice: what each kind of recoding costs."""
+    from sfumato.base.files import refuse_existing
+    from sfumato.measures.registry import K
+    from sfumato.methods.registry import load_front
+    from sfumato.papers.baselines import baselines
+    from sfumato.papers.baselines_page import draw_baselines, row_cells, sentences
+    from sfumato.study import read
+
+    if output is not None:
+        refuse_existing(output, overwrite=force)
+    fronts = [load_front(folder) for folder in front or []]
+    costs = baselines(read(run), k or None, l=l, fronts=fronts, methods=method or None)
+    if output is not None:
+        draw_baselines(costs, output, fronts, overwrite=force)
+    if as_json:
+        emit(costs.as_dict())
+        return
+    rows = sorted(costs.rows, key=lambda row: (row.asked, costs.methods.index(row.method)))
+    heads = ["method", "k required", K.label, "l", "loss", "suppressed", "classes", "labels", ""]
+    table("What each kind of recoding costs", heads, [row_cells(row) for row in rows], right=set(range(1, 8)))
+    for sentence in sentences(costs):
+        put(sentence)
+    for remark in costs.notes:
+        note(remark)
+    if output is not None:
+        note(f"page: {output}")

@@ -1,4 +1,7 @@
-"""`sfumato serve`: the workbench in a browser."""
+"""`sfumato serve`: the workbench in a browser.
+
+`sfumato doctor`: what is installed, and what is missing for which feature.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,12 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli.show import AsJson, emit, put, table
+
 NEEDED = ("fastapi", "uvicorn")
 
 
-def command(
+def serve_command(
     folder: Annotated[Path, typer.Argument(help="The folder whose tables may be opened.")] = Path(),
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 chooses a free one.")] = 8377,
     host: Annotated[str, typer.Option(help="The loopback address to listen on.")] = "127.0.0.1",
@@ -44,3 +49,36 @@ def command(
     at_once = jobs or max(os.cpu_count() or 2, 2)
     options = Options(gigabytes=memory, jobs=at_once, upload_bytes=int(upload_limit * (1 << 30)))
     serve.serve(folder, host=host, port=port, browser=browser, options=options)
+
+
+def doctor_command(as_json: AsJson = False) -> int:
+    """Say which versions are installed, where things are kept, and what is missing for which feature."""
+    from sfumato.base.doctor import examine
+
+    examined = examine()
+    if as_json:
+        emit(examined.as_dict())
+        return 2 if examined.problems else 0
+    put(f"sfumato {examined.version}, Python {examined.python}, {examined.system}")
+    put(f"{examined.threads} threads, {_gigabytes(examined.memory_bytes)} of memory, {examined.java or 'no Java'}\n")
+    table(
+        "Packages",
+        ["package", "installed", "needed"],
+        [[one.name, one.version or "missing", one.bounds or "any"] for one in examined.packages],
+    )
+    rows = [
+        [one.extra, one.about, "ready" if not one.missing else f"pip install 'sfumato[{one.extra}]'"]
+        for one in examined.features
+    ]
+    table("Features", ["extra", "for", ""], rows)
+    rows = [
+        [one.purpose, one.path, f"{_gigabytes(one.free_bytes)} free" if one.usable else "cannot be written"]
+        for one in examined.folders
+    ]
+    table("Folders", ["for", "folder", ""], rows)
+    put("\n".join(f"problem: {text}" for text in examined.problems) or "Everything that Sfumato itself needs is there.")
+    return 2 if examined.problems else 0
+
+
+def _gigabytes(count: int | None) -> str:
+    return "an unknown amount" if count is None else f"{count / 1e9:,.1f} GB"

@@ -1,22 +1,36 @@
-"""Shared manners of the commands: JSON on stdout, tables for people, notes beside them."""
+"""Shared manners of the commands: JSON on stdout, tables for people, notes beside them.
+
+How far long work is, on a terminal; Ctrl-C stops it and keeps the best so far, a second one ends it.
+
+Stages that read or write rows cannot be stopped half-way: there the first Ctrl-C ends the work, and nothing is left.
+
+Commands that are printed for people: quoted, so that they can be pasted into a shell.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
+import signal
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
+from sfumato.base.progress import Stage, active
 from sfumato.errors import SfumatoWarning
 
 if TYPE_CHECKING:
     from sfumato.decide import Preset
+
 
 OwnRun = Annotated[
     Path | None, typer.Option("--run", help="A run file of yours that names the table, for a folder made elsewhere.")
@@ -111,3 +125,123 @@ def _aligned(rows: Sequence[Sequence[str]], right: set[int]) -> list[str]:
         return []
     sides = [str.rjust if number in right else str.ljust for number in range(len(widths))]
     return ["  ".join(side(cell, width) for side, cell, width in zip(sides, row, widths, strict=True)) for row in cells]
+
+
+STOPPABLE = ("search",)  # stages whose best so far can be kept
+LONG = 10.0  # seconds of work after which its stages are stage_summary
+
+
+def say(text: str) -> None:
+    """One line on a terminal that gives way to the next."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+class StageLine:
+    """Says on a terminal which stage is under way, how far it is, and when it may end."""
+
+    def __init__(self) -> None:
+        self._name, self._began = "", time.monotonic()
+
+    def __call__(self, name: str, share: float | None) -> None:
+        if name != self._name:
+            self._name, self._began = name, time.monotonic()
+        spent = time.monotonic() - self._began
+        left = f", about {spent / share * (1 - share):,.0f} s left" if share and spent > 1 else ""
+        say(f"{name}: {share * 100:.0f} %{left}" if share else f"{name} …")
+
+
+def stage_summary(stages: Sequence[Stage]) -> str:
+    """The stages of long work in a line; nothing where it was short."""
+    if sum(stage.seconds for stage in stages) < LONG:
+        return ""
+    spent: dict[str, float] = {}
+    for stage in stages:
+        spent[stage.name] = spent.get(stage.name, 0.0) + stage.seconds
+    peak = max(stage.peak_bytes for stage in stages) / 2**30
+    listed = ", ".join(f"{name} {seconds:,.1f} s" for name, seconds in spent.items() if seconds >= 0.1)
+    return f"stages: {listed}; at most {peak:.1f} GiB held"
+
+
+class Watch:
+    """Called with (done, total); returns True when the work should stop.
+
+    Where nothing of unfinished work can be kept (`keeps` is false), the first Ctrl-C ends it at once. `late` says
+    afterwards that the time was over, `cut` that it was over before the work was done.
+    """
+
+    def __init__(self, unit: str, seconds: float | None = None, *, keeps: bool = True) -> None:
+        self.unit, self.seconds, self.keeps, self.interrupted = unit, seconds, keeps, False
+        self.late = self.cut = False
+        self._began = self._shown_at = time.monotonic()
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._interrupt)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, self._before)
+        say("")
+
+    def __call__(self, done: int, total: int) -> bool:
+        now = time.monotonic()
+        if sys.stderr.isatty() and now - self._shown_at > 0.2:
+            self._shown_at = now
+            rate = done / max(now - self._began, 1e-9)
+            left = (total - done) / max(rate, 1e-9)
+            say(f"{done:,} of {total:,} {self.unit}, {rate:,.0f}/s, {left:,.0f} s left at most")
+        if self.seconds is not None and now - self._began >= self.seconds:
+            self.late = True
+            self.cut = self.cut or done < total
+        return self.interrupted or self.late
+
+    def _interrupt(self, *_: object) -> None:
+        recorder = active()
+        rows = recorder is not None and recorder.open and recorder.open[-1] not in STOPPABLE
+        if self.interrupted or rows or not self.keeps:
+            raise KeyboardInterrupt
+        self.interrupted = True
+
+
+_given: ContextVar[tuple[str, ...]] = ContextVar("given", default=())
+
+
+@contextmanager
+def given_words(words: Sequence[str]) -> Iterator[None]:
+    """Remember the words of the command that runs, for hints that repeat it."""
+    token = _given.set(tuple(words))
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
+def same_command(*more: str) -> str:
+    """The command that runs, as it was given, with options that it lacks.
+
+    >>> with given_words(["search", "my run.toml", "--set", "local.k=[2, 3]"]):
+    ...     same_command("--resume")
+    "sfumato search 'my run.toml' --set 'local.k=[2, 3]' --resume"
+    """
+    words = _given.get()
+    return command(*words, *(word for word in more if word not in words))
+
+
+def command(*words: str | Path) -> str:
+    """A command of ours, quoted where a shell needs it.
+
+    >>> command("map", Path("my front"))
+    "sfumato map 'my front'"
+    """
+    return shlex.join(["sfumato", *map(str, words)])
+
+
+def counted_plans(number: int, plans: str) -> str:
+    """A number of plans, by what a system calls many of them.
+
+    >>> counted_plans(1, "suppressions of cells"), counted_plans(2, "plans of swaps"), counted_plans(1, "channels")
+    ('1 suppression of cells', '2 plans of swaps', '1 channel')
+    """
+    return f"{number:,} {re.sub('s(?= of |$)', '', plans, count=1) if number == 1 else plans}"

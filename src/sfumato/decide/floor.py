@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sfumato.data.settings import Role
 from sfumato.errors import InputError
 from sfumato.front import Front
-from sfumato.measures.standard import K
-from sfumato.sources.roles import Role
+from sfumato.measures.registry import K
 
 BELOW = "no recoding with these labels below"
 Levels = Sequence[tuple[float, float]]  # k, and the share that is lost at least

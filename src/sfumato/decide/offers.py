@@ -1,4 +1,7 @@
-"""Offers: what the recodings of a front give under every suppression, not only the one that was searched."""
+"""Offers: what the recodings of a front give under every suppression, not only the one that was searched.
+
+A point with another suppression: the same recoding, other thresholds, measured again.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,24 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.base.arrays import Counts64, Flags, Floats
+from sfumato.errors import InputError, UnreachableError
 from sfumato.front import Front, Objective, Point
-from sfumato.measures.facts import Form
-from sfumato.measures.registry import known_measures
-from sfumato.measures.standard import DISTINCT_L, OF_FORM, WEIGHTED_K, WEIGHTED_L, K
+from sfumato.measures.classes import classify
+from sfumato.measures.measure import Form
+from sfumato.measures.registry import (
+    DISTINCT_L,
+    GENERAL_LOSS,
+    OF_FORM,
+    WEIGHTED_K,
+    WEIGHTED_L,
+    K,
+    known_measures,
+    measure,
+)
+from sfumato.measures.suppression import suppress_by_plan
 from sfumato.plans.boxes import BoxPlan
-from sfumato.runtime.arrays import Counts64, Flags, Floats
+from sfumato.tables.frequency import FrequencyTable
 
 
 @dataclass(frozen=True)
@@ -224,3 +239,43 @@ def _thresholds(point: Point) -> tuple[int, int]:
     if isinstance(point.plan, BoxPlan):
         return 0, 0
     return point.recoding_plan.suppress_below, point.recoding_plan.diversity_below
+
+
+def with_suppression(
+    front: Front, number: int, suppress_below: int, diversity_below: int = 0, table: FrequencyTable | None = None
+) -> Front:
+    """The front with one of its points suppressed otherwise: classes below two thresholds go, and it is measured again.
+
+    Such a point is publishable like any other; it was not sought, so the front no longer counts as exact.
+    """
+    point = front.point(number)
+    before = point.recoding_plan
+    for name, value in (("suppress_below", suppress_below), ("diversity_below", diversity_below)):
+        if value < 0:
+            raise InputError(f"{name} is {value}", expected="a whole number from 0")
+    if (suppress_below, diversity_below) == (before.suppress_below, before.diversity_below):
+        return front
+    table = front.study.table() if table is None else table
+    if diversity_below > 1 and not table.sensitive:
+        raise InputError("no column is sensitive", expected="a sensitive column for diversity_below")
+    plan = replace(before, suppress_below=suppress_below, diversity_below=diversity_below)
+    weights = front.study.weights_for(table)
+    whole = classify(table, plan.recoding(table), weights)
+    classes = suppress_by_plan(whole, plan, front.study.measures)
+    if not classes.kept.any():
+        raise UnreachableError(
+            f"no class of point {number} has at least {suppress_below} records and {diversity_below} sensitive values",
+            expected="thresholds that leave something to release",
+            remedy=f"suppress_below of at most {int(whole.size.max())}",
+        )
+    values: dict[str, float] = {}
+    for objective in front.objectives:
+        result = measure(objective.name).with_settings(front.study.measures)
+        values[objective.name] = objective.value(result, classes)
+    loss = GENERAL_LOSS.value(classes) / (sum(weights) * table.records)
+    units = None if table.units is None else classes.suppressed_units
+    changed = Point(
+        number, values, float(front.loss_of_source(loss)), classes.suppressed_rows, plan, suppressed_units=units
+    )
+    points = (*front.points[:number], changed, *front.points[number + 1 :])
+    return replace(front, points=points, exact=False, classes=None)

@@ -1,4 +1,7 @@
-"""Choose a point of a front: by limits, by its knee, or by its id."""
+"""Choose a point of a front: by limits, by its knee, or by its id.
+
+Limits that policies commonly set, and the point that each leads to: what is offered where no limit is given.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.decide.figures import ALIASES, figures, limit_example, limit_names, protects, setting
-from sfumato.decide.figures import class_size as class_size
-from sfumato.decide.limits import check_limit
+from sfumato.base.arrays import Floats
+from sfumato.base.notebook import card, short
+from sfumato.base.text import number, percent
+from sfumato.decide.limits import (
+    ALIASES,
+    check_limit,
+    class_size,
+    figures,
+    limit_example,
+    limit_names,
+    protects,
+    setting,
+)
 from sfumato.errors import InputError, UnreachableError, counted, nearest
 from sfumato.front import Front, Objective, Point
-from sfumato.measures.registry import known_measures
-from sfumato.notebook.card import card, short
-from sfumato.release.applied import recoded_frame
-from sfumato.runtime.arrays import Floats
-from sfumato.runtime.figures import percent
+from sfumato.measures.registry import K, known_measures
+from sfumato.release.apply_frame import recoded_frame
 
 SAID = {"loss": "a loss", "mse": "an error", "cost": "a cost", "suppressed": "a share of suppressed records"}
 SAID |= {"risk": "a prosecutor risk", "epsilon": "ε", "findings": "findings"}
@@ -281,3 +291,82 @@ def knee_place(gain: Floats, loss: Floats) -> int | None:
 def as_dict(choice: Choice) -> Mapping[str, object]:
     """A choice as `sfumato pick --json` prints it."""
     return {"reason": choice.reason, "binding": list(choice.binding), "point": choice.point.as_dict()}
+
+
+COMMON = (
+    ("min_k", 3.0),
+    ("min_k", 5.0),
+    ("min_k", 10.0),
+    ("min_k", 20.0),
+    ("max_risk", 0.2),
+    ("max_risk", 0.09),
+    ("max_risk", 0.05),
+)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A limit of `pick`, and the point of a front that it leads to; None where no point meets it."""
+
+    limit: str
+    value: float
+    point: Point | None
+
+    @property
+    def words(self) -> str:
+        """The limit in words.
+
+        >>> Preset("max_risk", 0.09, None).words
+        'prosecutor risk of at most 0.09'
+        """
+        least, _, figure = self.limit.partition("_")
+        title = {"risk": "prosecutor risk"}.get(figure, figure)
+        return f"{title} of at {'least' if least == 'min' else 'most'} {self.value:g}"
+
+    @property
+    def says(self) -> str:
+        """What the limit leads to, in words."""
+        if self.point is None:
+            return "no point of this front"
+        gone = f"{self.point.suppressed:,} suppressed" if self.point.suppressed else "nothing suppressed"
+        size = number(class_size(self.point))
+        return f"k {size}, loss {percent(self.point.loss)}, {gone} (point {self.point.id})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The preset as JSON knows it.
+
+        Returns:
+            A dictionary.
+        """
+        result = {"limit": self.limit, "value": self.value, "words": self.words, "says": self.says, "point": None}
+        if self.point is None:
+            return result
+        own = {K.name: class_size(self.point), "loss": self.point.loss, "suppressed": self.point.suppressed}
+        return result | {"point": self.point.id} | own
+
+
+def presets(front: Front, common: Sequence[tuple[str, float]] = COMMON) -> tuple[Preset, ...]:
+    """The point that each common limit on k or on the prosecutor risk (1/k) leads to; none where points have no k.
+
+    Args:
+        front: the front.
+        common: limits of `pick` with their values.
+
+    Returns:
+        A preset for each limit.
+
+    >>> import sfumato as sf
+    >>> front = sf.search(sf.read(sf.sample("adult")))
+    >>> [(each.limit, each.value, each.point.id) for each in presets(front)[:2]]
+    [('min_k', 3.0, 2), ('min_k', 5.0, 4)]
+    """
+    if not front.tells_k or not front.points:
+        return ()
+    result = []
+    for limit, value in common:
+        asked: dict[str, Any] = {limit: value}
+        try:
+            result.append(Preset(limit, value, pick(front, **asked).point))
+        except UnreachableError:
+            result.append(Preset(limit, value, None))
+    return tuple(result)

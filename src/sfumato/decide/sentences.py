@@ -1,11 +1,28 @@
-"""How the answers of `ask` are worded."""
+"""How the answers of `ask` are worded.
+
+Notes beside an answer: the recoding in words, warnings, and the nearest release that exists.
+"""
 
 from __future__ import annotations
 
-from sfumato.decide.offers import Offer, Privacy
-from sfumato.measures.facts import Form
-from sfumato.measures.standard import DISTINCT_L, WEIGHTED_K, K
-from sfumato.runtime.figures import number, percent
+import json
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.base.text import number, percent
+from sfumato.data.settings import Role
+from sfumato.decide.limits import Limits, Wish
+from sfumato.decide.offers import Offer, Offers, Privacy, offers_of, points_of
+from sfumato.errors import SfumatoError, UnreachableError, counted, shortened
+from sfumato.front import Front
+from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths
+from sfumato.measures.measure import Form
+from sfumato.measures.registry import DISTINCT_L, GENERAL_LOSS, WEIGHTED_K, K
+from sfumato.plans.boxes import BoxPlan
+from sfumato.tables.frequency import FrequencyTable
 
 
 def safe(offer: Offer) -> str:
@@ -34,3 +51,127 @@ def whole(offer: Offer, privacy: Privacy, both: bool) -> str:
     if privacy.form not in (None, Form.MEAN_SIZE) and offer.weighted_k is not None:
         parts.append(f"{WEIGHTED_K.label} {number(offer.weighted_k)}")
     return f"{', '.join(parts)}; {costs(offer)} (point {offer.point})"
+
+
+class NothingWithinError(UnreachableError):
+    """No release is within the limits of a question. `nearest` are values of single limits that would do."""
+
+    def __init__(self, what: str, nearest: dict[str, float], *, expected: str = "", remedy: str = "") -> None:
+        super().__init__(what, expected=expected, remedy=remedy)
+        self.nearest = nearest
+
+
+def unreachable(front: Front, limits: Limits, wish: Wish) -> NothingWithinError:
+    """Nothing is within the limits: say the nearest value of each that would do, the others kept."""
+    offers = offers_of(front, front.persons) if wish.privacy.form is not None else points_of(front)
+    near: dict[str, float] = {}
+    for name in limits.given():
+        free = limits.without(name).met(offers)
+        if not free.any():
+            continue
+        if name == "max_loss":
+            value: float = np.ceil(offers.loss[free].min() * 1000) / 1000
+        elif name == "max_suppression":
+            value = np.ceil(offers.suppression[free].min() * 10000) / 10000
+        else:
+            value = float(getattr(offers, name.removeprefix("min_"))[free].max())
+            if value < 1:
+                continue
+        near[name] = float(value)
+    says = ", or ".join(f"{name} = {value:g}" for name, value in near.items())
+    return NothingWithinError(
+        f"no recoding of the front has {limits.says()}",
+        near,
+        expected="limits that at least one release meets",
+        remedy=says or "relax two limits at once, or search again with other settings",
+    )
+
+
+def table_of(front: Front) -> FrequencyTable | None:
+    """The table of a front, or None where it can no longer be read."""
+    try:
+        return front.study.table()
+    except SfumatoError:
+        return None
+
+
+def alphabetical(front: Front, table: FrequencyTable | None) -> list[str]:
+    """A warning where words without an order were joined as neighbours: theirs is that of the alphabet."""
+    if front.system != "cuts" or table is None:
+        return []
+    columns = front.study.columns
+    result = [
+        domain.name
+        for domain in table.domains
+        if domain.spans is None
+        and len(domain.labels) > 2
+        and domain.hierarchy.height < 2
+        and columns[domain.name].order is None
+        and not isinstance(columns[domain.name].hierarchy, str | HierarchyFile | HierarchyPaths)
+        and columns[domain.name].role is Role.QUASI_IDENTIFIER
+    ]
+    if not result:
+        return []
+    said = f"{shortened(result)} {'has' if len(result) == 1 else 'have'} no order and no hierarchy"
+    return [f"{said}, so values are ordered alphabetically: set order = [...] or a hierarchy for a meaningful order."]
+
+
+def words_of(front: Front, offer: Offer, table: FrequencyTable | None) -> tuple[str, ...]:
+    """The recoding in words, with the labels where the table can be read."""
+    point = front.point(offer.point)
+    if isinstance(point.plan, BoxPlan):
+        return (f"{counted(len(point.plan.labels), 'class', 'classes')}, each with labels of its own",)
+    plan = point.recoding_plan
+    if table is not None:
+        return tuple(plan.words(table))
+    return tuple(
+        f"{name} at level {choice}" if isinstance(choice, int) else f"{name} in {counted(len(choice), 'group')}"
+        for name, choice in plan.choices.items()
+    )
+
+
+def alone(offers: Offers, limits: Limits, best: Offer) -> list[str]:
+    """A warning where somebody stays alone in a class, with the least loss at which nobody does."""
+    if best.k != 1:
+        return []
+    pairs = Wish(Privacy.of(Form.SIZE), least_loss=True)
+    position = pairs.best(offers, replace(limits, max_loss=None, min_k=2).met(offers))
+    way = ""
+    if position is not None:
+        offer = offers.at(position, pairs.privacy)
+        way = f" The lowest loss with k = 2 is {percent(offer.loss)} (point {offer.point})."
+    return [f"k = 1: unique records remain identifiable.{way}"]
+
+
+def notes_of(front: Front, limits: Limits, best: Offer, usual: float, searched: bool = False) -> tuple[str, ...]:
+    """What to know of an answer; what a search would do better is not said where one is run."""
+    notes = []
+    if not best.searched:
+        kept = f"classes below {best.suppress_below:,} records" if best.suppress_below > 1 else ""
+        level = f"classes with fewer than {best.diversity_below} sensitive values" if best.diversity_below > 1 else ""
+        goes = " and ".join(part for part in (kept, level) if part) or "nothing"
+        notes.append(f"This is the recoding of point {best.point} with a different suppression: {goes} suppressed.")
+    if limits.max_suppression != usual and not searched:
+        notes.append(
+            f"The recodings were searched with {'any suppression' if usual >= 1 else percent(usual) + ' suppressed'}; "
+            "a search with the requested limit may find better ones."
+        )
+    names = {objective.name for objective in front.objectives} | set(front.study.search.constraints)
+    if limits.min_l is not None and DISTINCT_L.name not in names and front.system == "lattice" and not searched:
+        wanted = json.dumps([K.name, DISTINCT_L.name, GENERAL_LOSS.name])
+        notes.append(
+            f"The recodings were not searched for ℓ: objectives = {wanted} under [search] finds the best ones."
+        )
+    if not front.exact:
+        notes.append("The front is the best found, not proven optimal: a longer search may improve it.")
+    return tuple(notes)
+
+
+def publish_command(folder: Path | None, best: Offer) -> str:
+    if folder is None:
+        return "sf.publish(answer.choice, 'release')"
+    extra = ""
+    if not best.searched:
+        extra = f" --suppress-below {best.suppress_below}"
+        extra += f" --diversity-below {best.diversity_below}" if best.diversity_below else ""
+    return f"sfumato publish {shlex.quote(str(folder))} --point {best.point}{extra} -o release"

@@ -1,4 +1,9 @@
-"""The front: every non-dominated plan that a search found, frozen, with how it was found. Saved as one folder."""
+"""The front: every non-dominated plan that a search found, frozen, with how it was found. Saved as one folder.
+
+One plan of a front with its figures.
+
+What a search seeks: a measure, and whether more or less of it is better.
+"""
 
 from __future__ import annotations
 
@@ -11,28 +16,158 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, overload
 
+import numpy as np
+
+from sfumato.base.arrays import Counts64, Floats
+from sfumato.base.files import new_folder
+from sfumato.base.formats import json_lines, read_json, read_numbers, write_numbers
+from sfumato.base.notebook import ACCENT, SECOND, card, plotly_figure, points_picture, short, to_frame
+from sfumato.base.text import percent
+from sfumato.base.trust import note_input, seal
 from sfumato.errors import InputError, counted, shortened
-from sfumato.front.objective import Objective
-from sfumato.front.point import PlanReader, Point, point_from
+from sfumato.measures.classes import ClassTable
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
-from sfumato.measures.registry import known_measures
-from sfumato.measures.standard import GENERALIZATION_LOSS, SUPPRESSION_LOSS, K
-from sfumato.notebook.card import card, short
-from sfumato.notebook.pictures import ACCENT, SECOND, points_picture
-from sfumato.notebook.plot import plotly_figure
-from sfumato.notebook.tabular import to_frame
-from sfumato.plans.levels import LevelPlan
-from sfumato.runtime.arrays import Counts64
-from sfumato.runtime.atomic import new_folder
-from sfumato.runtime.figures import percent
-from sfumato.runtime.inputs import note_input
-from sfumato.runtime.json_files import json_lines, read_json
-from sfumato.runtime.parquet_files import read_numbers, write_numbers
-from sfumato.runtime.seal import seal
+from sfumato.measures.measure import Measure
+from sfumato.measures.registry import GENERALIZATION_LOSS, SUPPRESSION_LOSS, K, known_measures
+from sfumato.plans.recodings import CutPlan, LevelPlan, Plan, RecodingPlan
 from sfumato.study import Study, read_kept
+from sfumato.tables.domain import Loss, loss_of_entered, loss_of_source
 from sfumato.tables.frequency import FrequencyTable
-from sfumato.tables.missing import Loss, loss_of_entered, loss_of_source
 from sfumato.version import __version__
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A measure, the way that is better, and whether it is of the released table or of the one before suppression.
+
+    `title`, `privacy` and `scale` are given where the measure is a system's own and stands in no register.
+    """
+
+    name: str
+    direction: str
+    taken: str = "released"
+    title: str = ""
+    privacy: bool | None = None
+    scale: str = ""
+
+    @property
+    def sign(self) -> float:
+        """What makes less of it better."""
+        return -1.0 if self.direction == "max" else 1.0
+
+    def value(self, measure: Measure, classes: ClassTable) -> float:
+        """The value of its measure on the classes of a release, taken where it is taken.
+
+        "released" are the rows that are left; "input" compares them with the distribution of the whole input; anything
+        else is the table before suppression.
+        """
+        if self.taken == "input":
+            classes = replace(classes, reference="input")
+        elif self.taken != "released":
+            classes = classes.with_suppressed(np.zeros_like(classes.suppressed))
+        return float(measure.value(classes))
+
+    @property
+    def protects(self) -> bool:
+        """Whether it says how well people are protected; otherwise it says what that costs."""
+        return known_measures()[self.name].kind == "privacy" if self.privacy is None else self.privacy
+
+    @property
+    def logarithmic(self) -> bool:
+        """Its scale: unless it says so itself, what is to be large is on a logarithm and what is to be small is not."""
+        return (self.scale or ("log" if self.direction == "max" else "linear")) == "log"
+
+    def gain(self, values: Floats) -> Floats:
+        """Values on a scale where equal steps are worth the same and more is better."""
+        values = np.asarray(values, dtype=np.float64)
+        return np.asarray(-self.sign * (np.log(np.maximum(values, 1e-9)) if self.logarithmic else values))
+
+    @property
+    def label(self) -> str:
+        """Its name for readers."""
+        return self.title or known_measures()[self.name].title
+
+    def as_dict(self) -> dict[str, Any]:
+        """`taken` tells where it is measured, if not on what is released.
+
+        Returns:
+            A dictionary.
+        """
+        entries: dict[str, Any] = {"name": self.name, "direction": self.direction}
+        entries |= {} if self.taken == "released" else {"taken": self.taken}
+        return entries | (
+            {} if self.privacy is None else {"title": self.title, "privacy": self.privacy, "scale": self.scale}
+        )
+
+
+PlanReader = Callable[[Mapping[str, Any]], Plan]
+
+
+@dataclass(frozen=True, repr=False)
+class Point:
+    """One plan of a front. `loss` is in [0, 1]; `values` are the measures in their own units.
+
+    `bound` is what no plan can go below in the front's last objective, where that is known; `details` is what else its
+    system says of it. `suppressed` counts records; `suppressed_units` counts units, where the table has any.
+    """
+
+    id: int
+    values: Mapping[str, float]
+    loss: float
+    suppressed: int
+    plan: Plan
+    bound: float | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    suppressed_units: int | None = None
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name} = {short(value)}" for name, value in self.values.items())
+        return f"<Point {self.id}: {values}, loss {100 * self.loss:.1f} %, {self.suppressed:,} suppressed>"
+
+    @property
+    def recoding_plan(self) -> RecodingPlan:
+        """The plan, where it is one that recodes the table."""
+        if isinstance(self.plan, LevelPlan | CutPlan):
+            return self.plan
+        raise InputError("the plans of this front do not recode the table", expected="a front of lattice or cuts")
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON lacks infinities: they are null, and their names are listed.
+
+        Returns:
+            A dictionary.
+        """
+        endless = [name for name, value in self.values.items() if not math.isfinite(value)]
+        return self._entries() | self.plan.entries() | ({"infinite": endless} if endless else {})
+
+    def saved(self) -> dict[str, Any]:
+        """All that is needed to make the point again."""
+        return self._entries() | self.plan.saved()
+
+    def _entries(self) -> dict[str, Any]:
+        values = {name: value if math.isfinite(value) else None for name, value in self.values.items()}
+        entries: dict[str, Any] = {"id": self.id, "values": values, "loss": self.loss, "suppressed": self.suppressed}
+        entries |= {} if self.suppressed_units is None else {"suppressed_units": self.suppressed_units}
+        entries |= {} if self.bound is None else {"bound": self.bound}
+        return entries | ({"details": dict(self.details)} if self.details else {})
+
+
+def numbered(points: Sequence[Point], first: Objective) -> tuple[Point, ...]:
+    """Points sorted by the first objective and numbered from 0; ties by their plan, so the order is always the same."""
+    ordered = sorted(points, key=lambda p: (p.values[first.name], p.loss, p.plan.rank))
+    return tuple(replace(point, id=number) for number, point in enumerate(ordered))
+
+
+def point_from(saved: Mapping[str, Any], read_plan: PlanReader) -> Point:
+    """A point as it was saved. JSON lacks infinities: a value of null is one."""
+    values = {name: math.inf if value is None else value for name, value in saved["values"].items()}
+    if not all(isinstance(number, int | float) for number in (*values.values(), saved["loss"], saved["suppressed"])):
+        raise ValueError("figures are numbers")
+    plan, details, units = read_plan(saved), dict(saved.get("details", {})), saved.get("suppressed_units")
+    if not (units is None or isinstance(units, int)):
+        raise ValueError("figures are numbers")
+    return Point(saved["id"], values, saved["loss"], saved["suppressed"], plan, saved.get("bound"), details, units)
+
 
 FILES = ("front.json", "run.toml")
 CLASSES = "classes.parquet"  # only fronts of recodings have it

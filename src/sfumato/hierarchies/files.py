@@ -1,5 +1,6 @@
 """Hierarchy files. Read: level tables with a header, ARX's and anjana's without one, leaf-to-root paths of
-unequal length. Written: level tables with a header."""
+unequal length. Written: level tables with a header.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +12,10 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from sfumato.base.files import write_text
+from sfumato.base.trust import note_input
 from sfumato.errors import HierarchyError, counted
 from sfumato.hierarchies.hierarchy import Hierarchy
-from sfumato.runtime.atomic import write_text
-from sfumato.runtime.inputs import note_input
 
 MAX_BYTES = 256 << 20  # unpacked: rows for millions of values
 HEADER = re.compile(r"level[ _-]?\d+$", re.IGNORECASE)

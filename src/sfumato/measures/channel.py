@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.base.arrays import Floats
 from sfumato.errors import InputError, UnreachableError
-from sfumato.runtime.arrays import Floats
 
 ROOM = 1e-4  # of what is left above the largest share
 SINGULAR = 1e-10  # S is scaled to eigenvalues from 0 to 1; below this the reports do not tell all categories apart
@@ -32,7 +32,7 @@ def joint(matrix: Floats, prior: Floats) -> Floats:
 def privacy(matrix: Floats, prior: Floats) -> float:
     """One minus the accuracy of the best guesser of a record's truth (equation 8).
 
-    >>> from sfumato.systems.channel.response import warner
+    >>> from sfumato.methods.channel.estimate import warner
     >>> round(privacy(warner(4, 0.7), np.full(4, 0.25)), 12)
     0.3
     """
@@ -42,7 +42,7 @@ def privacy(matrix: Floats, prior: Floats) -> float:
 def worst_posterior(matrix: Floats, prior: Floats) -> float:
     """The highest posterior probability of any category given any report (equation 9).
 
-    >>> from sfumato.systems.channel.response import warner
+    >>> from sfumato.methods.channel.estimate import warner
     >>> round(worst_posterior(warner(2, 0.75), np.array([0.5, 0.5])), 12)
     0.75
     """
@@ -54,7 +54,7 @@ def worst_posterior(matrix: Floats, prior: Floats) -> float:
 def epsilon(matrix: Floats) -> float:
     """ε of local differential privacy: the log of the largest ratio in a row; infinite where a report excludes a truth.
 
-    >>> from sfumato.systems.channel.response import grr
+    >>> from sfumato.methods.channel.estimate import grr
     >>> round(epsilon(grr(5, 1.5)), 12), epsilon(np.eye(2))
     (1.5, inf)
     """
@@ -136,7 +136,7 @@ def caps_of(prior: Floats, delta: float, gain: float | None) -> Floats:
 def gains(matrix: Floats, prior: Floats) -> Floats:
     """How many times more likely the most telling report makes each category than its share does.
 
-    >>> from sfumato.systems.channel.response import warner
+    >>> from sfumato.methods.channel.estimate import warner
     >>> gains(warner(2, 0.75), np.array([0.9, 0.1])).round(3).tolist()
     [1.071, 2.5]
     """

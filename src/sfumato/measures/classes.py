@@ -1,4 +1,9 @@
-"""The class table: what a recoding makes of a frequency table. Measures are functions of it."""
+"""The class table: what a recoding makes of a frequency table. Measures are functions of it.
+
+Which classes look alike where missing values match anything: a join for each pair of patterns of missing cells.
+
+Sets of sensitive values as bits, for the compiled loops of classes.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +13,56 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats, Index
+from sfumato.base.compiled import compiled
 from sfumato.errors import MeasureError, counted
-from sfumato.measures import kernels
-from sfumato.measures.matching import matching_pairs
+from sfumato.measures.kernels import class_index, class_rows, class_values
 from sfumato.measures.property import Property
-from sfumato.plans.recoding import Recoding, as_it_stands
-from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats, Index
-from sfumato.tables.domain import Domain
-from sfumato.tables.frequency import FrequencyTable
-from sfumato.tables.packing import Packed
+from sfumato.plans.recodings import Recoding, as_it_stands
+from sfumato.tables.domain import HARMFUL, UNKNOWN, Domain
+from sfumato.tables.frequency import FrequencyTable, Packed
+
+
+def matching_pairs(groups: Codes, wild: Codes) -> tuple[Codes, Codes]:
+    """Pairs of different classes that agree wherever neither has the column's wildcard group, both ways round.
+
+    Classes with the same columns missing are joined at once, on the columns that neither side lacks.
+
+    >>> left, right = matching_pairs(np.array([[0, 1, 9], [5, 6, 5]]), np.array([9, -1]))
+    >>> sorted(zip(left.tolist(), right.tolist()))
+    [(0, 2), (2, 0)]
+    """
+    loose = (groups == wild[:, None]) & (wild[:, None] >= 0)
+    patterns, pattern_of = np.unique(loose.T, axis=0, return_inverse=True)
+    pattern_of = pattern_of.reshape(-1)
+    members = [np.flatnonzero(pattern_of == number) for number in range(len(patterns))]
+    some: list[Counts64] = [np.empty(0, dtype=np.int64)]
+    others: list[Counts64] = [np.empty(0, dtype=np.int64)]
+    for one in np.flatnonzero(patterns.any(axis=1)).tolist():
+        for two in range(len(patterns)):
+            if two < one and patterns[two].any():
+                continue  # joined already, the other way round
+            left, right = _joined(groups[~(patterns[one] | patterns[two])], members[one], members[two])
+            kept = left < right if one == two else left != right
+            some += [left[kept], right[kept]]
+            others += [right[kept], left[kept]]
+    return np.concatenate(some).astype(np.int32), np.concatenate(others).astype(np.int32)
+
+
+def _joined(groups: Codes, left: Counts64, right: Counts64) -> tuple[Counts64, Counts64]:
+    """All pairs of a left and a right class with equal groups."""
+    number = np.zeros(len(left) + len(right), dtype=np.int64)
+    for column in groups[:, np.concatenate([left, right])]:  # keys column by column, renumbered so that none overflows
+        number = np.unique(number * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1].reshape(-1)
+    mine, theirs = number[: len(left)], number[len(left) :]
+    order = np.argsort(theirs, kind="stable")
+    first = np.searchsorted(theirs[order], mine, side="left")
+    counts = np.searchsorted(theirs[order], mine, side="right") - first
+    places = np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+    return np.repeat(left, counts), right[order][places]
+
 
 DENSE_CELLS = 40_000_000
 
@@ -206,9 +251,7 @@ class ClassTable:
         source = self.table.values_of(column)
         classes, width = len(self.rows), len(source.domain.labels)
         if classes * width <= DENSE_CELLS:
-            start, values, own = kernels.class_values(
-                self.index, source.tuple_of, source.values, source.counts, classes, width
-            )
+            start, values, own = class_values(self.index, source.tuple_of, source.values, source.counts, classes, width)
         else:
             start, values, own = _sparse(
                 self.index[source.tuple_of].astype(np.int64), source.values, source.counts, classes, width
@@ -237,8 +280,8 @@ def classify(table: FrequencyTable, recoding: Recoding | None = None, weights: S
     """
     standing = recoding is None
     plan: Recoding = as_it_stands(table) if recoding is None else recoding
-    index, first = kernels.class_index(*folded(table.packed), *flattened(plan))
-    rows = kernels.class_rows(index, table.counts, len(first))
+    index, first = class_index(*folded(table.packed), *flattened(plan))
+    rows = class_rows(index, table.counts, len(first))
     suppressed = np.zeros(len(rows), dtype=np.bool_)
     if standing:
         suppressed[index[table.starred]] = True
@@ -352,3 +395,63 @@ def _sparse(
     summed = np.bincount(inverse, weights=counts).astype(np.int64)
     start = np.concatenate([[0], np.cumsum(np.bincount(keys // width, minlength=classes))])
     return start.astype(np.int64), (keys % width).astype(np.int32), summed
+
+
+Masks = npt.NDArray[np.uint64]
+EXEMPT = 1 << 30  # the diversity of a class in which there is nothing to be learned: larger than any other
+
+
+@compiled
+def bit_count(word: int) -> int:
+    """How many bits are set."""
+    x = np.uint64(word)
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return int((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@compiled
+def diversity(mask: Masks, words: Counts64) -> int:
+    """The fewest different values over the sensitive columns; `words` says where each column's bits begin.
+
+    The first bit of a column is that of all harmless values together, and a missing value has none. A column with no
+    other bit is exempt; EXEMPT says that all are.
+    """
+    least = EXEMPT
+    for column in range(len(words) - 1):
+        held = 0
+        for w in range(words[column], words[column + 1]):
+            held += bit_count(mask[w])
+        harmless = int(mask[words[column]] & np.uint64(1)) if words[column + 1] > words[column] else 0
+        if held > harmless:
+            least = min(least, held)
+    return least
+
+
+def bits_of(domain: Domain) -> Codes:
+    """The bit of each label: the first for all that are harmless, -1 for a missing value, which has none."""
+    harmful = domain.harm == HARMFUL
+    bits = np.where(harmful, np.cumsum(harmful), 0)
+    return np.where(domain.harm == UNKNOWN, -1, bits).astype(np.int32)
+
+
+def sensitive_masks(table: FrequencyTable) -> tuple[Masks, Counts64]:
+    """The sensitive values of each tuple as bits; `words[c]` is where those of column c begin."""
+    values = list(table.sensitive.values())
+    bits = [bits_of(held.domain) for held in values]
+    sizes = [int(of.max(initial=0)) // 64 + 1 for of in bits]
+    words = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    masks = np.zeros((table.tuples, int(words[-1])), dtype=np.uint64)
+    for column, (held, of) in enumerate(zip(values, bits, strict=True)):
+        place = of[held.values].astype(np.int64)
+        known = place >= 0
+        word, bit = np.divmod(place[known], 64)
+        there = np.uint64(1) << bit.astype(np.uint64)
+        np.bitwise_or.at(masks, (held.tuple_of[known], words[column] + word), there)
+    return masks, words
+
+
+def no_masks(table: FrequencyTable) -> tuple[Masks, Counts64]:
+    """The bits of a table whose sensitive values do not matter."""
+    return np.zeros((table.tuples, 0), dtype=np.uint64), np.zeros(1, dtype=np.int64)

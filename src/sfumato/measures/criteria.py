@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.measures.bits import EXEMPT, bit_count
-from sfumato.runtime.arrays import Counts64, Floats
-from sfumato.runtime.compiled import compiled
+from sfumato.base.arrays import Counts64, Floats
+from sfumato.base.compiled import compiled
+from sfumato.measures.classes import EXEMPT, bit_count
 
 Tally = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int32] | npt.NDArray[np.int64]

@@ -12,15 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato.base.arrays import Codes, Counts64, Floats, Index, array_of, arrow_table
+from sfumato.base.compiled import compiled
+from sfumato.base.formats import MAX_ROWS, read_parquet
 from sfumato.errors import DataError
-from sfumato.measures.bits import EXEMPT, Masks, diversity, sensitive_masks
-from sfumato.measures.classes import folded
+from sfumato.measures.classes import EXEMPT, Masks, diversity, folded, sensitive_masks
 from sfumato.measures.kernels import Packing, class_index
-from sfumato.plans.plan import RecodingPlan
-from sfumato.runtime.arrays import Codes, Counts64, Floats, Index
-from sfumato.runtime.arrow import array_of, arrow_table
-from sfumato.runtime.compiled import compiled
-from sfumato.runtime.parquet_files import MAX_ROWS, read_parquet
+from sfumato.plans.recodings import RecodingPlan
 from sfumato.tables.frequency import FrequencyTable
 
 MAX_RECODINGS = 1 << 24

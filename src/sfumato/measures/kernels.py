@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.runtime.arrays import Codes, Counts64, Index
-from sfumato.runtime.compiled import compiled
+from sfumato.base.arrays import Codes, Counts64, Index
+from sfumato.base.compiled import compiled
 
 Keys = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 

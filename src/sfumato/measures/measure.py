@@ -1,20 +1,116 @@
-"""What a measure is: a frozen description, a function that gives its property, and the fold that gives its value."""
+"""What a measure is: a frozen description, a function that gives its property, and the fold that gives its value.
+
+What a measure says of itself beside its definition: how it is shown, and which fast ways there are to its value.
+
+A measure as a goal of a search: which way is better, and perhaps a limit.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from enum import StrEnum
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
+from sfumato.base.arrays import Codes, Counts64, Floats
 from sfumato.errors import MeasureError, nearest
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.criteria import Criterion
-from sfumato.measures.facts import CutFigures, Form, Headline, PerClass, Walked
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
-from sfumato.runtime.arrays import Floats
 from sfumato.tables.frequency import FrequencyTable
+
+
+class Form(StrEnum):
+    """The figures that follow from a histogram of classes by size and diversity, under any suppression."""
+
+    SIZE = "k"
+    DIVERSITY = "l"
+    MEAN_SIZE = "weighted_k"
+    MEAN_DIVERSITY = "weighted_l"
+
+    @property
+    def mean(self) -> bool:
+        """Whether it is a mean over records, not the least of the classes."""
+        return self in (Form.MEAN_SIZE, Form.MEAN_DIVERSITY)
+
+
+class Headline(NamedTuple):
+    """A figure that an audit shows first: its position, the words below the number, and whether it marks a danger."""
+
+    position: int
+    says: str
+    warns: bool = False
+
+
+def _none() -> Counts64:
+    return np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class NodeFigures:
+    """What is counted of releases of nodes of a lattice, one entry each; or of nodes with nothing suppressed.
+
+    `kept` are the records released and `sums`, for each node and column, the leaves that their labels cover; both
+    follow from the margins of the table where nothing is suppressed. The others need a visit: the sums over records of
+    class sizes and of how often their own sensitive value occurs in the class, and the records whose label is not the
+    commonest of their class.
+    """
+
+    table: FrequencyTable
+    weights: Floats
+    nodes: Codes
+    kept: Counts64
+    sums: Counts64
+    size_sum: Counts64 = field(default_factory=_none)
+    own_sum: Counts64 = field(default_factory=_none)
+    mislabelled: Counts64 = field(default_factory=_none)
+
+
+@dataclass(frozen=True)
+class Walked:
+    """How the compiled walk over a lattice gives a measure: from its figures, or already from the margins."""
+
+    value: Callable[[NodeFigures], Any]
+    from_margins: bool = False
+
+
+@dataclass(frozen=True)
+class PerClass:
+    """How compiled loops give what one class has of a measure that is the worst of the classes.
+
+    `parameter` is the name of the measure's own parameter that they read; `whole` says that it compares a class with
+    the distribution of the table, which for the choice of what is suppressed is that of the whole input; `risk` that
+    it is one over what is counted.
+    """
+
+    criterion: Criterion
+    parameter: str = ""
+    whole: bool = False
+    risk: bool = False
+
+    def value(self, counted: Any) -> Any:
+        """The measure from what is counted, and the other way round."""
+        return 1.0 / counted if self.risk else counted
+
+
+@dataclass(frozen=True, eq=False)
+class CutFigures:
+    """What is counted of cuts: losses as shares of all that could be lost, and `full`, which that is.
+
+    `least_size`, `least_distinct` and `mean` (of sizes, or of diversities) are there as the rule of suppression has it.
+    """
+
+    least_size: Floats
+    least_distinct: Floats
+    mean: Floats
+    generalized: Floats
+    suppressed: Floats
+    full: float
+
 
 Kind = Literal["privacy", "loss"]
 Direction = Literal["max", "min"]
@@ -245,3 +341,32 @@ class Measure:
     def expected_records(self, records: Records, column: str | None = None) -> Floats:
         """The property by the plain oracle: for tests."""
         return records.each(self.oracle, column, self.parameters)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A measure with the direction that is better here, and perhaps a limit."""
+
+    measure: Measure
+    direction: str
+    limit: float | None = None
+
+    @property
+    def sign(self) -> float:
+        """What turns its value into one that is minimised."""
+        return -1.0 if self.direction == "max" else 1.0
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the measure's bound holds for this direction."""
+        return self.measure.bound is not None and self.direction == (
+            self.measure.bound_direction or self.measure.direction
+        )
+
+    @property
+    def moves(self) -> str | None:
+        """How the minimised bound moves when a node is generalized."""
+        if not self.bounded or self.measure.monotone is None:
+            return None
+        turned = {"rises": "falls", "falls": "rises"}
+        return turned[self.measure.monotone] if self.direction == "max" else self.measure.monotone

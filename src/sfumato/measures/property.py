@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats, Index
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats, Index
 from sfumato.tables.frequency import FrequencyTable
 
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.base.arrays import Flags, Floats
 from sfumato.errors import StudyError
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.criteria import GRID
 from sfumato.measures.measure import Measure
-from sfumato.runtime.arrays import Flags, Floats
 
 HALF = 0.5 / GRID
 MEASURED, DEMANDED, SOUGHT = range(3)

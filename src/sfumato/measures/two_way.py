@@ -12,8 +12,8 @@ from itertools import combinations
 
 import numpy as np
 
-from sfumato.runtime.arrays import Codes, Counts64, Floats, Index
-from sfumato.runtime.compiled import compiled
+from sfumato.base.arrays import Codes, Counts64, Floats, Index
+from sfumato.base.compiled import compiled
 
 Pair = tuple[int, int]
 MOST_VALUES = 2_000  # of a column: tables of wider ones would fill the memory

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.base.arrays import Floats
+from sfumato.base.files import write_text
+from sfumato.base.formats import read_json
 from sfumato.errors import DataError, InputError, counted, shortened
-from sfumato.runtime.arrays import Floats
-from sfumato.runtime.atomic import write_text
-from sfumato.runtime.json_files import read_json
 
 FORMAT = "sfumato-channel"
 SEVERAL = "sfumato-channels"

@@ -13,9 +13,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.base.arrays import Codes, Counts64
+from sfumato.data.cells import MISSING
 from sfumato.errors import HierarchyError, StudyError, shortened
-from sfumato.runtime.arrays import Codes, Counts64
-from sfumato.sources.cells import MISSING
 from sfumato.study import Study
 from sfumato.tables.domain import Domain, leaf_values
 from sfumato.tables.frequency import FrequencyTable

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from sfumato.base.arrays import Codes, Counts64
 from sfumato.errors import InputError
-from sfumato.runtime.arrays import Codes, Counts64
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sfumato.auditing.whole import WholeFile
-from sfumato.release.history.shown import Description
+from sfumato.auditing.uniqueness import WholeFile
+from sfumato.data.engine import Engine
+from sfumato.data.source import Source
+from sfumato.release.history.description import Description
 from sfumato.release.manifest import Content
 from sfumato.release.policy import Finding, Inherited
-from sfumato.sources.engines.engine import Engine
-from sfumato.sources.source import Source
 from sfumato.study import Study
 
 

@@ -1,22 +1,94 @@
-"""What a point would be as a file, before anything is written: how unique its records are over all its columns."""
+"""What a point would be as a file, before anything is written: how unique its records are over all its columns.
+
+What a plan of classes would be as a file, before anything is written: its classes, and how unique its records are.
+
+Which records of a divided tuple are in which class is decided by a salt that is drawn at publication. Sizes of classes
+and losses do not depend on it; what a class has of a sensitive column does, so it is that of one such draw.
+"""
 
 from __future__ import annotations
 
-from sfumato.auditing.own_values import PERSON
-from sfumato.auditing.whole import WholeFile, whole_file
+from dataclasses import replace
+
+import numpy as np
+
+from sfumato.auditing.uniqueness import PERSON, WholeFile, whole_file
+from sfumato.base.arrays import Codes
+from sfumato.data.cells import MISSING
+from sfumato.data.engine import open_engine
 from sfumato.front import Front, Point
-from sfumato.measures.classes import classify
-from sfumato.measures.planned import suppress_by_plan
+from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.suppression import suppress_by_plan
 from sfumato.plans.boxes import BoxPlan
-from sfumato.release import pack
-from sfumato.release.boxes.foreseen import foreseen_boxes
+from sfumato.release.classes_readback import classes_of
+from sfumato.release.classes_rows import Assigned, assigned, box_rows
 from sfumato.release.columns import column_recodes
-from sfumato.release.recode import Below, recode
-from sfumato.release.recoding_draft import as_source
-from sfumato.sources.engines.engine import open_engine
-from sfumato.tables.frequency import FrequencyTable
+from sfumato.release.manifest import trees_and_levels
+from sfumato.release.recoding import as_source
+from sfumato.release.rows import Below, recode
+from sfumato.study import Study
+from sfumato.tables.domain import Domain, domain_of
+from sfumato.tables.frequency import FrequencyTable, ValueCounts, from_codes
 
 VIEW = "foreseen"
+SALT = "foreseen"  # any will do: nothing is released with it
+
+
+def foreseen_classes(
+    study: Study, table: FrequencyTable, plan: BoxPlan, rng: np.random.Generator
+) -> tuple[Assigned, ClassTable]:
+    """A plan on its table, and the classes that its file would have."""
+    made = assigned(study, table, plan, SALT)
+    return made, classes_before(study, table, plan, made, rng)
+
+
+def classes_before(
+    study: Study, table: FrequencyTable, plan: BoxPlan, made: Assigned, rng: np.random.Generator | None = None
+) -> ClassTable:
+    """The classes that the file of a plan would have; which records of a tuple are in which class is drawn."""
+    rng = np.random.default_rng(0) if rng is None else rng
+    members = np.array(plan.members, dtype=np.int64).reshape(-1, 3)
+    by = np.lexsort((members[:, 1], members[:, 0]))
+    owner = np.repeat(members[by, 1], members[by, 2])  # of every record, tuple by tuple
+    inside = owner >= 0
+    released = owner[inside]
+    columns = [_labelled(study, made, j, released) for j in range(len(made.columns))]
+    drawn = {name: (own.domain, _records(own, rng)[inside]) for name, own in table.sensitive.items()}
+    label = None if table.label is None else (table.label.domain, _records(table.label, rng)[inside])
+    codes = np.stack([codes for _, codes in columns])
+    gone = int(np.count_nonzero(~inside)) + table.removed
+    file = from_codes([domain for domain, _ in columns], codes, drawn, label, removed=gone)
+    file = replace(file, left_out=table.left_out)
+    return classes_of(file, made.columns, study.weights_for(table))
+
+
+def foreseen_boxes(study: Study, table: FrequencyTable, plan: BoxPlan) -> WholeFile:
+    """How unique records would be over all columns of the file."""
+    made = assigned(study, table, plan, SALT)
+    with open_engine(study.engine, study.engine_options) as engine:
+        rows = box_rows(engine, study.source(), study, made)
+        persons = table.units is not None
+        engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {rows.sql(holders=persons)}")
+        return whole_file(engine, study, rows.released_source, VIEW, PERSON if persons else None)
+
+
+def _labelled(study: Study, made: Assigned, j: int, released: np.ndarray) -> tuple[Domain, Codes]:
+    """The labels of a column, and that of every released record."""
+    column = made.columns[j]
+    runs = zip(made.low[:, j].tolist(), made.high[:, j].tolist(), strict=True)
+    texts = [column.labels[run] or MISSING for run in runs]
+    counts: dict[str, int] = {}
+    for text, rows in zip(texts, np.bincount(released, minlength=made.classes).tolist(), strict=True):
+        counts[text] = counts.get(text, 0) + rows
+    domain = domain_of(column.name, counts, missing=study.data.missing)
+    code = {label: number for number, label in enumerate(domain.labels)}
+    return domain, np.array([code[text] for text in texts], dtype=np.int32)[released]
+
+
+def _records(values: ValueCounts, rng: np.random.Generator) -> Codes:
+    """The value of every record, tuple by tuple; within a tuple in an order that is drawn."""
+    each = np.repeat(values.values, values.counts)
+    return each[np.lexsort((rng.random(len(each)), np.repeat(values.tuple_of, values.counts)))]
 
 
 def foreseen(front: Front, point: Point, table: FrequencyTable) -> WholeFile:
@@ -24,7 +96,7 @@ def foreseen(front: Front, point: Point, table: FrequencyTable) -> WholeFile:
     study = front.study
     if isinstance(point.plan, BoxPlan):
         return foreseen_boxes(study, table, point.plan)
-    trees, levels = pack.trees_and_levels(study, table, point.recoding_plan)
+    trees, levels = trees_and_levels(study, table, point.recoding_plan)
     columns = column_recodes(study, levels, trees)
     plan = point.recoding_plan
     classes = suppress_by_plan(classify(table, plan.recoding(table)), plan, study.measures)

@@ -1,8 +1,35 @@
-"""The manifest of a release: what every system writes down, and under `own` what only one of them knows."""
+"""The manifest of a release: what every system writes down, and under `own` what only one of them knows.
+
+The folder of a release: what may leave in `public/`, everything else in `private/`.
+
+Names are relative to the release folder, with `/` between their parts, as the manifest has them.
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypedDict, cast
+
+from sfumato.base.formats import read_json
+from sfumato.base.settings import toml_text
+from sfumato.base.trust import note_unsealed
+from sfumato.data.cells import MISSING
+from sfumato.data.settings import FOREIGN, Role
+from sfumato.data.source import Source
+from sfumato.errors import HierarchyError, InputError
+from sfumato.hierarchies import Hierarchy, load, save
+from sfumato.hierarchies.hierarchy import flat
+from sfumato.hierarchies.recipes import HierarchyFile
+from sfumato.plans.recodings import RecodingPlan
+from sfumato.release.columns import Naming
+from sfumato.release.format import format_of
+from sfumato.study import Study, read
+from sfumato.tables.domain import Domain
+from sfumato.tables.frequency import FrequencyTable
 
 
 class SourceEntry(TypedDict):
@@ -51,3 +78,233 @@ class Manifest(Content):
 
     files: dict[str, str]
     checksum: str
+
+
+FORMAT = 3
+PUBLIC = "public"
+PRIVATE = "private"
+MANIFEST = "private/manifest.json"
+RUN = "private/run.toml"
+FOLDER = "private/hierarchies"
+INTERNAL = "private/internal.html"
+DICTIONARY = ("public/dictionary.json", "public/dictionary.html")
+EXTERNAL = "public/external.html"
+METADATA = ("public/croissant.json", "public/ddi.xml")
+OWN = tuple(Path(name).name for name in (*DICTIONARY, EXTERNAL, *METADATA))
+PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*$")
+
+
+def data_name(source: Source, asked: str | None = None, kind: str | None = None) -> str:
+    """Where the released file stands: `data` with the ending of its format `kind`, unless a name is asked for.
+
+    The name of the source is not repeated: it may say what the public need not know.
+    """
+    if asked is None:
+        kind = format_of(source, None, kind)
+        packed = source.format == kind == "csv" and source.path.suffix == ".gz"
+        return f"{PUBLIC}/data.{kind}" + (".gz" if packed else "")
+    return named_data(asked)
+
+
+def named_data(asked: str, endings: Sequence[str] = ()) -> str:
+    """Where a released file with a name of its own stands, if it may have that name; `endings` are those allowed."""
+    stem = next((asked.removesuffix(ending) for ending in endings if asked.endswith(ending)), "" if endings else asked)
+    if not PLAIN.fullmatch(stem) or asked.lower() in OWN:
+        raise InputError(
+            f'the file cannot be called "{asked}"',
+            expected="letters, digits, '.', '_' and '-'"
+            + (f", the ending {' or '.join(endings)}" if endings else "")
+            + ", and not the name of a report",
+        )
+    return f"{PUBLIC}/{asked}"
+
+
+def make_parts(folder: Path) -> None:
+    """The two parts of a new release folder: what may leave, and what only the publisher may read."""
+    (folder / PUBLIC).mkdir()
+    (folder / PRIVATE).mkdir(mode=0o700)
+
+
+def hierarchy_names(columns: Iterable[str]) -> dict[str, str]:
+    """A file for each column: its own name where every file system takes it, else its number.
+
+    >>> hierarchy_names(["age", "Age"])
+    {'age': 'private/hierarchies/age.csv', 'Age': 'private/hierarchies/column2.csv'}
+    """
+    names_of: dict[str, str] = {}
+    for number, column in enumerate(columns, start=1):
+        name = f"{FOLDER}/{column}.csv"
+        taken = {other.lower() for other in names_of.values()}
+        plain = PLAIN.match(column) and len(column) < 100 and not re.match(r"column\d+$", column.lower())
+        names_of[column] = name if plain and name.lower() not in taken else f"{FOLDER}/column{number}.csv"
+    return names_of
+
+
+def kept_domains(study: Study, table: FrequencyTable) -> dict[str, Domain]:
+    """The domains whose hierarchy a reader of the release needs: all quasi-identifiers, others with one declared, and
+    sensitive columns in bands, whose order is that of their hierarchy.
+
+    A hierarchy that was built from the source could not be built again from the release.
+    """
+    domains = {domain.name: domain for domain in table.domains}
+    values = [*table.sensitive.values(), *([table.label] if table.label else [])]
+    columns = {values.domain.name: study.columns[values.domain.name] for values in values}
+    needed = {
+        name
+        for name, column in columns.items()
+        if column.hierarchy is not None or (column.bands is not None and column.role is Role.SENSITIVE)
+    }
+    return domains | {v.domain.name: v.domain for v in values if v.domain.name in needed}
+
+
+def trees_and_levels(
+    study: Study, table: FrequencyTable, plan: RecodingPlan
+) -> tuple[dict[str, Hierarchy], dict[str, int]]:
+    """The hierarchies that say what a plan does, and its level in each: a cut makes a hierarchy of its own."""
+    trees = {name: domain.hierarchy for name, domain in kept_domains(study, table).items()}
+    levels = {}
+    for domain in table.domains:
+        trees[domain.name], levels[domain.name] = plan.tree(domain)
+    return trees, levels
+
+
+def distances_of(table: FrequencyTable) -> dict[str, str]:
+    """How far apart the values of each sensitive column are taken to be."""
+    return {name: values.domain.distance for name, values in table.sensitive.items()}
+
+
+def write_hierarchies(folder: Path, trees: Mapping[str, Hierarchy]) -> dict[str, str]:
+    """Save each hierarchy, and see that it reads back the same. A column of missing values alone has none to save."""
+    (folder / FOLDER).mkdir()
+    names = hierarchy_names(trees)
+    for column, tree in trees.items():
+        paths = [path for path in tree.paths if path[0] != MISSING]
+        if not paths:
+            names.pop(column)
+            continue
+        plain = Hierarchy.from_paths(column, paths)
+        save(plain, folder / names[column])
+        if load(folder / names[column], name=column, header=True, separator=",").paths != plain.paths:
+            raise HierarchyError(
+                f"the hierarchy of {column} does not read back as it was written",
+                expected="labels without blanks at their ends or line breaks",
+                remedy="trim = true under [data], or correct the labels",
+            )
+    return names
+
+
+def about_hierarchies(
+    study: Study,
+    folder: Path,
+    trees: Mapping[str, Hierarchy],
+    files: Mapping[str, str],
+    names: Mapping[str, Naming],
+) -> dict[str, dict[str, Any]]:
+    """What the manifest says of each hierarchy: its file, digests of it and of the declared file (null: built).
+
+    Files have no empty labels, so the path of a missing value is kept here instead of there. `named` tells how groups
+    were named, for releases to come.
+    """
+    described = {}
+    for column, hierarchy in trees.items():
+        tree, name = study.columns[column].hierarchy, files.get(column)
+        path = tree.path if isinstance(tree, HierarchyFile) else tree if isinstance(tree, str) else None
+        described[column] = {
+            "file": name,
+            "sha256": digest(folder / name) if name else None,
+            "declared_sha256": digest(study.folder / path) if path not in (None, FOREIGN) else None,
+            "missing_path": next((list(path) for path in hierarchy.paths if path[0] == MISSING), None),
+            "named": names[column].as_dict() if column in names else None,
+        }
+    return described
+
+
+def load_hierarchies(folder: Path, about: Mapping[str, Mapping[str, Any]]) -> dict[str, Hierarchy]:
+    """The hierarchies of a pack, as they were when it was published."""
+    trees = {}
+    for column, entry in about.items():
+        if entry["file"] is None:
+            trees[column] = flat(column, [MISSING])
+            continue
+        path = (folder / str(entry["file"])).resolve()
+        if not path.is_relative_to((folder / FOLDER).resolve()):
+            raise HierarchyError(f"the hierarchy of {column} is outside the release", expected=f"a file in {FOLDER}")
+        tree = load(path, name=column, header=True, separator=",")
+        missing = entry["missing_path"]  # a cut may group missing values with others
+        trees[column] = Hierarchy.from_paths(column, [*tree.paths, tuple(map(str, missing))]) if missing else tree
+    return trees
+
+
+def file_settings(like: Source, names: Sequence[str], data: str, *, trim: bool) -> dict[str, Any]:
+    """How a released file is read, with nothing left to detect: `like` has its format and dialect, `names` are its
+    columns."""
+    dialect = like.dialect
+    settings: dict[str, Any] = {"path": f"../{data}", "format": like.format}
+    if dialect is not None:
+        settings |= {"separator": dialect.separator, "quote": dialect.quote, "decimal": dialect.decimal}
+        settings |= {"header": dialect.header}
+    if (dialect is not None and not dialect.header) or clashing(names):
+        settings["names"] = list(names)
+    return settings | {"trim": trim}
+
+
+def write_run_file(
+    folder: Path, study: Study, like: Source, names: Sequence[str], data: str, sections: Mapping[str, Any]
+) -> Study:
+    """The run file that reads the released file, with the `sections` that its system adds; the study that it is."""
+    settings = file_settings(like, names, data, trim=study.data.trim) | sections.get("data", {})
+    text = toml_text({"version": 1, **sections, "data": settings})
+    (folder / RUN).write_text(text, encoding="utf-8")
+    return read(folder / RUN).with_engine(study.engine, study.engine_options)
+
+
+def clashing(names: Sequence[str]) -> list[str]:
+    """Names that differ from an earlier one only in case: the engine writes them with a number behind.
+
+    >>> clashing(["Age", "age", "sex"])
+    ['age']
+    """
+    lowered = [name.lower() for name in names]
+    return [name for position, name in enumerate(names) if lowered[position] in lowered[:position]]
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    sha = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 22):
+            sha.update(block)
+    return sha.hexdigest()
+
+
+def checksum(manifest: Mapping[str, object]) -> str:
+    """SHA-256 of a manifest's content, however it is laid out; its own entry apart."""
+    content = {name: value for name, value in manifest.items() if name != "checksum"}
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def files_in(folder: Path) -> list[str]:
+    """The files of a release folder, by name."""
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+
+
+def write_manifest(folder: Path, content: Content) -> Manifest:
+    """Write the manifest, last of all: a folder without it is no release."""
+    names = files_in(folder)
+    manifest: Manifest = {**content, "files": {name: digest(folder / name) for name in names}, "checksum": ""}
+    manifest["checksum"] = checksum(manifest)
+    text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    for path in (folder / PRIVATE, *(folder / PRIVATE).rglob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    return manifest
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a release folder, which may come from anybody: its entries may be missing, or of another kind."""
+    note_unsealed(folder)
+    content = read_json(folder / MANIFEST, expected="a folder that sfumato publish wrote")
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InputError(f"{folder / MANIFEST} is not a manifest", expected=f"a manifest of format {FORMAT}")
+    return cast("Manifest", content)

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from sfumato.release.layout import file_type, layout_in, media_type, read_by_name
-from sfumato.release.pack import METADATA
+from sfumato.release.format import file_type, layout_in, media_type, read_by_name
+from sfumato.release.manifest import METADATA
 from sfumato.version import __version__
 
 CROISSANT, DDI = METADATA

@@ -3,24 +3,33 @@
 The rules and their thresholds are in `study/policy.py`. Here each rule that figures decide has a line in `CHECKS`: a
 function of the policy and of the `Evidence`, what is known of a release. What its classes decide is known before
 anything is written, and is checked then; the same functions look at what was measured on the file.
+
+Columns that are released as they are, and hold a value so far out that it may give a person away.
+
+What the columns that a release keeps tell of those that it generalizes, withholds or calls sensitive.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sfumato.auditing.holders import refuse_several_spellings, unstated, what_to_declare
-from sfumato.auditing.own_values import OwnValues, identifying_sentence
-from sfumato.auditing.whole import WholeFile
-from sfumato.errors import InputError, UnreachableError
-from sfumato.measures.standard import DISTINCT_L, HOUSEHOLDS, T_CLOSENESS, K
-from sfumato.runtime.figures import percent
-from sfumato.sources.roles import Role
-from sfumato.sources.source import Source
+from sfumato.auditing.uniqueness import PERSON, OwnValues, WholeFile, holder_cells, identifying_sentence
+from sfumato.auditing.units import refuse_several_spellings, unstated, what_to_declare
+from sfumato.base.text import percent, percent_down
+from sfumato.data.cells import cleaned, numeric
+from sfumato.data.engine import Engine
+from sfumato.data.settings import Role
+from sfumato.data.source import Column, Source
+from sfumato.errors import InputError, UnreachableError, shortened
+from sfumato.measures.registry import DISTINCT_L, HOUSEHOLDS, T_CLOSENESS, K
+from sfumato.release.columns import ColumnRecode
+from sfumato.release.rows import complete_rows
 from sfumato.study import Study
-from sfumato.study.policy import KEYS, REASON_EXPECTED, RULES, Acceptance, PolicySettings, Rule
+from sfumato.study.sections import KEYS, REASON_EXPECTED, RULES, Acceptance, PolicySettings, Rule
+from sfumato.tables.dependence import Dependence, Dependences, Protected, dependences
 
 UNIQUES: Rule = "uniques"
 
@@ -405,3 +414,182 @@ def accepted_findings(findings: Sequence[Finding], given: Sequence[Acceptance]) 
         if acceptance is not None:
             described.append(finding.as_dict() | {"reason": acceptance.reason})
     return described
+
+
+TIMES = 100  # the largest value against what most values stay below
+MOST = 0.99  # the share of values that is most
+NUMERIC = 0.9  # the share of cells that must be numbers
+
+
+def extreme_columns(engine: Engine, study: Study, written: Source) -> list[str]:
+    """`other` columns of a released file whose largest value is more than 100 times what 99 % of them stay below.
+
+    The value is never told. Two scans for all columns together, and counts instead of a percentile, which would hold
+    every value. The file is the engine's view `written`.
+    """
+    columns = [c for c in written.columns if c.name in study.columns and study.columns[c.name].role is Role.OTHER]
+    if not columns:
+        return []
+    values = f"SELECT {', '.join(cell for i, c in enumerate(columns) for cell in _cells(written, c, i))} FROM written"
+    parts = [f"max(v{i}), count(v{i}), count(t{i})" for i in range(len(columns))]
+    counts = engine.rows(f"SELECT {', '.join(parts)} FROM ({values}) AS t")[0]
+    largest: dict[int, float] = {}
+    for i in range(len(columns)):
+        top, numbers, cells = counts[3 * i : 3 * i + 3]
+        if top and numbers >= NUMERIC * cells:
+            largest[i] = min(float(top), sys.float_info.max)
+    if not largest:
+        return []
+    parts = [
+        f"count(CASE WHEN v{i} > 0 THEN 1 END), count(CASE WHEN v{i} < {top / TIMES!r} THEN 1 END)"
+        for i, top in largest.items()
+    ]
+    near = engine.rows(f"SELECT {', '.join(parts)} FROM ({values}) AS t")[0]
+    named = []
+    for position, i in enumerate(largest):
+        positive, below = near[2 * position : 2 * position + 2]
+        numbers = counts[3 * i + 1]
+        if positive > (1 - MOST) * numbers and below >= MOST * numbers:
+            named.append(columns[i].name)
+    return named
+
+
+def _cells(written: Source, column: Column, position: int) -> tuple[str, str]:
+    """A cell as a number, and as what it is."""
+    if column.is_text or written.settings.na:
+        cell = cleaned(written, column)
+        return f"abs({numeric(written, cell)}) AS v{position}", f"{cell} AS t{position}"
+    return f"abs(TRY_CAST({column.sql} AS DOUBLE)) AS v{position}", f"{column.sql} AS t{position}"
+
+
+def extreme_warnings(names: Sequence[str]) -> list[str]:
+    return [
+        f"{name} is released with a largest value that is more than {TIMES} times its 99th percentile: "
+        "such a value may identify a person. Top-code it, or give the column another role."
+        for name in names
+    ]
+
+
+LISTED = 5  # columns that a sentence names
+FIRST = "one_record_each"
+
+
+def release_dependences(engine: Engine, source: Source, study: Study, columns: Sequence[ColumnRecode]) -> Dependences:
+    """Search the source, attached as `raw`, as it will be released: every record that the missing rule keeps.
+
+    Of a person with several records the first is searched. The others would repeat what is constant within persons, so
+    that a value of one's own would seem to be guessed from other people.
+    """
+    roles = {name: study.columns[name].role for name in source.names}
+    kept = [n for n, role in roles.items() if role.released and role is not Role.QUASI_IDENTIFIER]
+    protected = [generalized(column) for column in columns if column.level > 0]
+    protected += [Protected(n, "withheld") for n, role in roles.items() if not role.released]
+    protected += [Protected(n, "sensitive") for n, role in roles.items() if role is Role.SENSITIVE]
+    beside = [column.name for column in columns if column.level == 0]
+    rows, unit = complete_rows(source, study), holder_cells(source, study).get(PERSON)
+    raw = "raw" if unit is None else first_records(engine, "raw", unit, rows)
+    return dependences(engine, source, kept, protected, beside, rows=rows, raw=raw)
+
+
+def first_records(engine: Engine, view: str, key: str, rows: str) -> str:
+    """The name of a view with the first of the records of another that are equal in a key."""
+    engine.run(
+        f"CREATE OR REPLACE TEMP TABLE first_records AS SELECT min(r) AS first FROM {view}_numbered WHERE {rows} "
+        f"GROUP BY {key}"
+    )
+    for ending in ("_numbered", ""):
+        chosen = f"SELECT * FROM {view}_numbered WHERE r IN (SELECT first FROM first_records)"
+        engine.run(f"CREATE OR REPLACE TEMP VIEW {FIRST}{ending} AS {chosen}")
+    return FIRST
+
+
+def generalized(column: ColumnRecode) -> Protected:
+    """A quasi-identifier with the labels of every level up to the one that is released."""
+    steps = [
+        {key: column.tree.levels[level][group] for key, group in zip(column.keys, column.tree.maps[level], strict=True)}
+        for level in range(1, column.level + 1)
+    ]
+    return Protected(column.name, "generalized", tuple(steps))
+
+
+def dependence_findings(
+    engine: Engine, source: Source, study: Study, columns: Sequence[ColumnRecode]
+) -> tuple[list[Finding], list[str]]:
+    """What breaks the rule `dependence`, and what else the publisher should know.
+
+    A quasi-identifier that is released unchanged and reveals a generalized one breaks no rule: records that differ in
+    it are in different classes, so every figure counts what it reveals. The publisher is warned that the
+    generalization has no effect.
+    """
+    searched = release_dependences(engine, source, study, columns)
+    kept = [n for n in source.names if study.columns[n].role is not Role.QUASI_IDENTIFIER]
+    vain = [dependence for dependence in searched.dependences if dependence.kept[0] not in kept]
+    noun = "persons" if study.named(Role.UNIT) else "records"
+    return findings_of(searched, study, kept, noun), [_in_vain(dependence, noun) for dependence in vain]
+
+
+def findings_of(searched: Dependences, study: Study, kept: Sequence[str], noun: str = "records") -> list[Finding]:
+    """The findings about kept columns that give a protected one away, one for each column."""
+    by_column: dict[str, list[Dependence]] = {}
+    for dependence in searched.dependences:
+        by_column.setdefault(dependence.kept[0], []).append(dependence)
+    return [
+        Finding(
+            "dependence",
+            sentence(name, by_column[name], released_as(study, name), noun),
+            name,
+            _figures(by_column[name]),
+        )
+        for name in kept
+        if name in by_column
+    ]
+
+
+def _figures(listed: Sequence[Dependence]) -> dict[str, float]:
+    """For how many of the records each protected column follows, as a share."""
+    shares: dict[str, float] = {}
+    for one in listed:
+        shares[one.protected] = max(one.right, shares.get(one.protected, 0.0))
+    return shares
+
+
+def released_as(study: Study, name: str) -> str:
+    """How a column that no plan recodes is released."""
+    treatment = study.treatments.get(name)
+    return "unchanged" if treatment is None else "in bands" if treatment.bands else "rounded"
+
+
+def sentence(name: str, listed: Sequence[Dependence], how: str = "unchanged", noun: str = "records") -> str:
+    """What a kept column reveals, for the publisher."""
+    return f"{name} is released {how} and {'; '.join(_clause(d, noun) for d in listed[:LISTED])}" + (
+        f"; and {len(listed) - LISTED} more columns: {shortened([d.protected for d in listed[LISTED:]])}"
+        if len(listed) > LISTED
+        else ""
+    )
+
+
+def _clause(d: Dependence, noun: str) -> str:
+    exact = {"one_to_one": ", one-to-one", "many_to_one": "", "nearly": ""}[d.kind]
+    if d.way == "follows":
+        return (
+            f"is finer than the released labels of {d.protected}: it follows from {d.protected} for "
+            f"{percent_down(d.right)} of the {noun}, from its released label for {percent_down(d.base)}{exact}"
+        )
+    if d.way == "finds":
+        return f"finds {percent_down(d.right)} of the {noun} that {d.protected} is to hide, and is mostly right"
+    helped = f"with {d.kept[1]} " if len(d.kept) > 1 else ""
+    what = d.protected if not d.step else f"a finer label of {d.protected}"
+    how = "gives, by a sum," if d.way == "computes" else "tells"
+    return (
+        f"{helped}{how} {what}, which is {d.status}: right for {percent_down(d.right)} of the {noun}, "
+        f"{percent_down(d.base)} without it{exact}"
+    )
+
+
+def _in_vain(d: Dependence, noun: str) -> str:
+    what = "it" if not d.step else "a finer label of it"
+    helped = f" with {d.kept[1]}" if len(d.kept) > 1 else ""
+    return (
+        f"{d.protected} is generalized without effect: {d.kept[0]}, released unchanged, determines {what}{helped} for "
+        f"{percent_down(d.right)} of the {noun}."
+    )

@@ -1,8 +1,12 @@
-"""Publish: write a file by a plan, read it back, measure it; keep it only if it is as said and within the policy."""
+"""Publish: write a file by a plan, read it back, measure it; keep it only if it is as said and within the policy.
+
+A release before it is made: everything that publishing measures and compares, and nothing that is kept.
+"""
 
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -11,16 +15,29 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sfumato.auditing.holders import counted_as
+from sfumato.auditing.units import counted_as
+from sfumato.base.files import new_folder, refuse_existing_folder
+from sfumato.base.notebook import card, parts_picture, short
+from sfumato.base.progress import Stage, recording, stage
+from sfumato.data.engine import open_engine
+from sfumato.data.profile import drawn_rows
 from sfumato.front import Front, versions
-from sfumato.notebook.card import card, short
-from sfumato.notebook.pictures import parts_picture
-from sfumato.release import pack
-from sfumato.release.described import described
+from sfumato.release.columns import Naming
+from sfumato.release.dictionary import described
 from sfumato.release.draft import Draft, Measured
-from sfumato.release.history.earlier import Comparison, check, entered
-from sfumato.release.labels import Naming
-from sfumato.release.manifest import Content, Manifest
+from sfumato.release.history.check import Comparison, check, entered
+from sfumato.release.manifest import (
+    DICTIONARY,
+    FORMAT,
+    PUBLIC,
+    RUN,
+    Content,
+    Manifest,
+    digest,
+    files_in,
+    make_parts,
+    write_manifest,
+)
 from sfumato.release.metadata import metadata_pages
 from sfumato.release.policy import (
     Finding,
@@ -30,14 +47,13 @@ from sfumato.release.policy import (
     covering,
     refuse_unaccepted,
     refuse_unstated_units,
+    unit_findings,
 )
-from sfumato.release.recoding_draft import RecodingDraft
-from sfumato.release.sources import require_source, table_of
+from sfumato.release.readback import require_source, table_of
+from sfumato.release.recoding import RecodingDraft
 from sfumato.report.release_pages import dictionary_page
-from sfumato.runtime.atomic import new_folder, refuse_existing_folder
-from sfumato.runtime.stages import Stage, recording, stage
-from sfumato.sources.engines.engine import open_engine
-from sfumato.study.policy import Acceptance
+from sfumato.study import read
+from sfumato.study.sections import Acceptance
 from sfumato.tables.frequency import FrequencyTable
 
 
@@ -73,7 +89,7 @@ class Release:
 
     @property
     def public(self) -> Path:
-        return self.folder / pack.PUBLIC
+        return self.folder / PUBLIC
 
     def as_dict(self) -> dict[str, Any]:
         """The release as `sfumato publish --json` prints it.
@@ -168,7 +184,7 @@ def build(draft: Draft, folder: Path, state: str | Path | None) -> tuple[Measure
     Last of the three is the data dictionary, with the labels of what is in the file.
     """
     study = draft.study
-    pack.make_parts(folder)
+    make_parts(folder)
     draft.prepare(folder)
     with open_engine(study.engine, study.engine_options) as engine:
         description = draft.describe(engine)
@@ -206,7 +222,7 @@ def _describe(
     source, accept = draft.source, covering(findings, draft.study.policy.accept, draft.inherited)
     study = draft.study.accepting(accept)
     content: Content = {
-        "format": pack.FORMAT,
+        "format": FORMAT,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "system": draft.system,
         "source": {"name": source.title, "sha256": draft.fingerprint, "rows_read": measured.rows_read},
@@ -231,15 +247,15 @@ def _describe(
         "hierarchies": dict(measured.hierarchies),
         "own": dict(measured.own),
     }
-    files = {name: pack.digest(folder / pack.PUBLIC / name) for name in data_files(pack.files_in(folder), draft.data)}
+    files = {name: digest(folder / PUBLIC / name) for name in data_files(files_in(folder), draft.data)}
     for name, text in {**dictionary_pages(content, files), **draft.pages(folder, content)}.items():
         (folder / name).write_text(text, encoding="utf-8")
-    return pack.write_manifest(folder, content)
+    return write_manifest(folder, content)
 
 
 def data_files(files: Iterable[str], data: str) -> list[str]:
     """The data files among those of a release, by their names in the public part: one, or the parts of one."""
-    return [name.removeprefix(f"{pack.PUBLIC}/") for name in files if name == data or name.startswith(f"{data}/")]
+    return [name.removeprefix(f"{PUBLIC}/") for name in files if name == data or name.startswith(f"{data}/")]
 
 
 def dictionary_pages(manifest: Content, files: Mapping[str, str]) -> dict[str, str]:
@@ -249,7 +265,40 @@ def dictionary_pages(manifest: Content, files: Mapping[str, str]) -> dict[str, s
     """
     dictionary = manifest["dictionary"]
     return {
-        pack.DICTIONARY[0]: json.dumps(dictionary, indent=1, ensure_ascii=False) + "\n",
-        pack.DICTIONARY[1]: dictionary_page(dictionary),
+        DICTIONARY[0]: json.dumps(dictionary, indent=1, ensure_ascii=False) + "\n",
+        DICTIONARY[1]: dictionary_page(dictionary),
         **metadata_pages(dictionary, files),
     }
+
+
+ROWS = 10
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What a release would be: its figures, what it would break of the policy, warnings, and some of its rows."""
+
+    measured: Measured
+    findings: Sequence[Finding]
+    warnings: Sequence[str]
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str | None]]
+    dictionary: dict[str, Any]
+    data: str
+
+
+def rehearse_draft(draft: Draft, *, state: str | Path | None = None) -> Rehearsal:
+    """Make a release in a folder that is deleted again; the ledger is read, and nothing is entered in it."""
+    require_source(draft.source, draft.fingerprint)
+    with tempfile.TemporaryDirectory(prefix="sfumato-") as name:
+        folder = Path(name) / "release"
+        folder.mkdir(mode=0o700)
+        measured, comparison, dictionary = build(draft, folder, state)
+        written = read(folder / RUN)
+        with open_engine(draft.study.engine, draft.study.engine_options) as engine:
+            source = written.source(undecided=True)  # disguised columns have no role of their own in the file
+            rows = drawn_rows(engine, source, ROWS)
+    units = unit_findings(draft.study, draft.source)
+    findings = [*units, *(comparison.findings if comparison is not None else ()), *measured.findings]
+    warnings = [*measured.warnings, *(comparison.warnings if comparison is not None else ())]
+    return Rehearsal(measured, findings, warnings, source.names, rows, dictionary, draft.data)

@@ -2,28 +2,39 @@
 
 A label means what it means on the level its column was recoded to. Read on its own it may be ambiguous (a hierarchy
 may use a word on several levels), so the plan's level decides, and a label that the level lacks is an error.
+
+What the two reports of a release say: the publisher's with everything, the reader's without what singles out.
+
+Tables as studies and users name them; of a folder that anybody may send, nothing that it names is opened.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sfumato.errors import DataError, SfumatoError, counted, shortened
+from sfumato.auditing.audit import contributions
+from sfumato.base.formats import without_infinities
+from sfumato.data.frame import is_frame
+from sfumato.data.settings import is_database, located
+from sfumato.data.source import Source
+from sfumato.errors import DataError, InputError, SfumatoError, counted, shortened
 from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.known_values import exempt
 from sfumato.measures.measure import Measure
-from sfumato.measures.registry import with_settings
-from sfumato.measures.standard import DISTINCT_L, GENERAL_LOSS, HOUSEHOLDS, T_CLOSENESS, K
-from sfumato.plans.recoding import ColumnRecoding, at_level
+from sfumato.measures.registry import DISTINCT_L, GENERAL_LOSS, HOUSEHOLDS, T_CLOSENESS, K, with_settings
+from sfumato.plans.recodings import ColumnRecoding, at_level
 from sfumato.release.columns import ColumnRecode
-from sfumato.runtime.json_files import without_infinities
-from sfumato.study import Study
-from sfumato.tables.domain import Domain
-from sfumato.tables.missing import loss_of_source
+from sfumato.release.dictionary import words_for
+from sfumato.report.release_pages import whole_of
+from sfumato.study import Study, read
+from sfumato.tables.domain import UNKNOWN, Domain, loss_of_source
 
 RULED = (K, DISTINCT_L, T_CLOSENESS, HOUSEHOLDS)  # the measures that rules of the policy are about
 IN_UNITS = "counts persons or households, whose numbers are not in the file, so it is measured on the source"
@@ -139,3 +150,195 @@ def refuse_differences(pairs: Iterable[tuple[str, float, float]]) -> None:
                 expected="the same figures on the file as in the search; nothing was released",
                 remedy="search again with this version",
             )
+
+
+SMALL = 10
+BINS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, None))
+
+
+def before_after(study: Study, before: ClassTable, figures: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Every measure on the raw table and on the released file."""
+    rows = []
+    for name, chosen in measures_of(study).items():
+        if name in figures:
+            answered = chosen.available(before) is None
+            rows.append(
+                {
+                    "title": chosen.title,
+                    "kind": chosen.kind,
+                    "better": "more" if chosen.direction == "max" else "less",
+                    "before": without_infinities({"value": chosen.value(before)}) if answered else None,
+                    "after": figures[name],
+                    "sentence": chosen.sentence,
+                }
+            )
+    return rows
+
+
+def per_column(
+    before: ClassTable, after: ClassTable, columns: Sequence[ColumnRecode], occurring: Mapping[str, set[str]]
+) -> list[dict[str, Any]]:
+    """What each quasi-identifier adds to the risk, before and after, and the share of it that is lost.
+
+    The labels that occur are those of the file: where persons are counted, `after` has classes of source values.
+    """
+    lost = column_losses(after)
+    by_name = {column.name: column for column in columns}
+    risks = zip(contributions(before), contributions(after), strict=True)
+    return [
+        {
+            "column": raw.column,
+            "done": words_for(by_name[raw.column], occurring[raw.column]),
+            "risk_before": raw.marketer_risk,
+            "risk_after": now.marketer_risk,
+            "loss": lost[raw.column],
+        }
+        for raw, now in risks
+    ]
+
+
+def column_losses(classes: ClassTable) -> dict[str, float]:
+    """The general loss of each column alone, as a share: suppressed records have lost it whole."""
+    rows = np.where(classes.kept, classes.rows, 0)
+    losses = {}
+    for name, covers, leaves in zip(classes.table.columns, classes.covers, classes.leaves, strict=True):
+        kept = float(rows @ ((covers - 1) / max(int(leaves) - 1, 1)))
+        losses[name] = (kept + classes.suppressed_rows) / classes.records
+    return losses
+
+
+def small_classes(classes: ClassTable) -> list[dict[str, Any]]:
+    """How many classes and records there are of each size: counts only, never the keys."""
+    size, rows = classes.size[classes.kept], classes.rows[classes.kept]
+    bands = []
+    for low, high in BINS:
+        inside = (size >= low) & (size <= (high if high is not None else max(int(size.max(initial=1)), low)))
+        name = str(low) if low == high else f"{low} or more" if high is None else f"{low}–{high}"
+        bands.append({"size": name, "classes": int(inside.sum()), "records": int(rows[inside].sum())})
+    return bands
+
+
+def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of the external report: no count under ten, no share from which one follows."""
+    records, left_out = manifest["records"], manifest["left_out"]
+    whole = whole_of(manifest)
+    everything = whole["all_columns"]
+    return {
+        **public_unit(manifest),
+        "released": guarded(manifest["released"]),
+        K.name: int(manifest["figures"][K.name]["value"]),
+        "suppressed_share": guarded_share(manifest["suppressed"], records),
+        "left_out_share": guarded_share(left_out, records + left_out),
+        "loss_share": manifest["own"]["released_loss"],
+        "unique_share": guarded_share(everything["unique"], everything["records"], f"{manifest['unit']['noun']}s"),
+        "columns": everything["columns"],
+        "columns_in_no_figure": list(manifest["whole"]["columns_in_no_figure"]),
+    }
+
+
+def public_unit(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """What was counted, for the readers of the file: the publisher's reason stays in the internal report."""
+    return {"counted": manifest["unit"]["noun"], "counted_how": manifest["unit"]["says"]}
+
+
+def released_loss(after: ClassTable, columns: Sequence[ColumnRecode], hierarchies: Mapping[str, Any]) -> float:
+    """The loss for readers of the file, in thousandths: of released records, among released values.
+
+    The loss of the plan counts suppressed records and the values that only they have, so it tells how few they are
+    and where their values stand. `hierarchies` is what the manifest says of them.
+    """
+    by_name = {column.name: column for column in columns}
+    lost = []
+    for domain in after.table.domains:
+        column, named = by_name[domain.name], hierarchies[domain.name]["named"]
+        leaves = zip(column.tree.leaves, column.groups, strict=True)
+        values = None if named is None else set(named["values"])
+        covers = Counter(group for leaf, group in leaves if values is None or leaf in values)
+        group_of = {label: group for group, label in enumerate(column.labels)}
+        counts = {label: count for label, count in zip(domain.labels, domain.counts.tolist(), strict=True) if count}
+        gone = sum(count * (covers[group_of[label]] - 1) for label, count in counts.items())
+        lost.append(gone / (sum(counts.values()) * max(covers.total() - 1, 1)))
+    return round(float(np.average(lost, weights=after.attribute_weights)), 3)
+
+
+def guarded(count: int) -> int | str:
+    """A count, unless it is a small one.
+
+    >>> guarded(120), guarded(3), guarded(0)
+    (120, 'fewer than 10', 0)
+    """
+    return "fewer than 10" if 0 < count < SMALL else count
+
+
+def guarded_share(part: int, whole: int, what: str = "records") -> float | str:
+    """A share in thousandths, unless it is made of few records, or of few persons where these were counted.
+
+    >>> guarded_share(301, 30162), guarded_share(4, 30162), guarded_share(0, 100)
+    (0.01, 'fewer than 10 records', 0.0)
+    """
+    if 0 < part < SMALL:
+        return f"fewer than 10 {what}"
+    share = round(part / max(whole, 1), 3)
+    return "less than 0.1 %" if part and not share else share
+
+
+def exempt_classes(study: Study, released: ClassTable) -> dict[str, dict[str, Any]]:
+    """For each sensitive column with harmless or missing values: what is declared, and the records in exempt classes.
+
+    A class is exempt from ℓ, α, β and δ where no value is known, or all that are known are harmless.
+    """
+    described = {}
+    for name in released.table.sensitive:
+        values = released.values(name)
+        if values.domain.special:
+            free = exempt(values) & released.kept
+            described[name] = {
+                "harmless": list(study.columns[name].harmless or ()),
+                "records": int(released.rows[free].sum()),
+                "missing": int(values.domain.counts[values.domain.harm == UNKNOWN].sum()),
+            }
+    return described
+
+
+def reading(study: Study, path: Any) -> Study:
+    """The study with the table that the user names, or has in memory, in place of its own.
+
+    A run file of the user's names everything: that is how a query of a database is given, which no folder may bring
+    along.
+    """
+    if is_frame(path):
+        return study.with_table(path).model_copy(update={"population": None})
+    if path.endswith(".toml"):
+        own = read(path)
+        return study.model_copy(update={"data": own.data, "population": own.population}).placed(own.folder)
+    if study.data.codebook is not None:
+        raise InputError(
+            "the release was made with a codebook, which is not read from a folder",
+            expected="a run file of your own that names the codebook",
+            remedy="give the run file as the source",
+        )
+    elsewhere = {"path": located(path, Path()), "format": None, "password_file": None}
+    if not is_database(path):
+        elsewhere |= {"table": None, "query": None}
+    elif study.data.query is not None:
+        raise InputError(
+            "the release was made from a query of a database, which is not run from a folder",
+            expected="a run file of your own that holds the query",
+            remedy="give the run file as the source",
+        )
+    return study.with_data(**elsewhere).model_copy(update={"population": None})
+
+
+def table_of(study: Study) -> Source:
+    """The table of a study, without asking a role of every column."""
+    return study.opened()
+
+
+def require_source(source: Source, fingerprint: str, *, remedy: str = "search again") -> None:
+    """Raise unless a table is the one that a plan was made for."""
+    if source.fingerprint != fingerprint:
+        raise InputError(
+            f"{source.title} has changed since the search",
+            expected="the table that the plan was made for: its SHA-256 is known",
+            remedy=remedy,
+        )

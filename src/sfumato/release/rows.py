@@ -1,17 +1,35 @@
-"""Released rows as a whole: written in an order that tells nothing, and compared with the file that holds them."""
+"""Released rows as a whole: written in an order that tells nothing, and compared with the file that holds them.
+
+From raw rows to released rows, inside the engine: labels joined, classes counted, small ones hidden, order mixed.
+
+The rows never pass through Python, and the engine never holds them either: one scan counts the distinct `tuples`, from
+which the classes and their `sizes` follow, and `recoded` is a view (one row per record that the missing rule keeps: a
+group per quasi-identifier, the released columns), so that writing streams from the source to the file.
+"""
 
 from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from sfumato.errors import DataError, counted
-from sfumato.release.formats import same_text, write_rows
-from sfumato.sources.engines.engine import Engine, quoted
-from sfumato.sources.labelled.writing import Written
-from sfumato.sources.source import Source
+from sfumato.auditing.uniqueness import holder_cells
+from sfumato.data.cells import MISSING, cleaned, neutralised, neutralised_sql
+from sfumato.data.engine import Engine
+from sfumato.data.labelled_write import Written
+from sfumato.data.settings import Role
+from sfumato.data.source import Column, Source, quoted
+from sfumato.data.value_counts import cell_sql
+from sfumato.errors import DataError, HierarchyError, counted, shortened
+from sfumato.measures.classes import ClassTable
+from sfumato.plans.recodings import LevelPlan, RecodingPlan
+from sfumato.release.columns import ColumnRecode
+from sfumato.release.format import plain_missing, raw_cell, same_text, write_rows
+from sfumato.study import Study
+from sfumato.tables.domain import present
 
 
 class Rows(Protocol):
@@ -81,3 +99,276 @@ def refuse_torn(rows: int) -> None:
             expected="cells that can be written with the file's separator and quote",
             remedy="""quote = '"' under [data] if the file quotes its values""",
         )
+
+
+@dataclass(frozen=True)
+class Below:
+    """Classes that are suppressed: smaller than `size`, or with fewer different sensitive values than `diversity`.
+
+    What the engine cannot count, other criteria, units, values that are harmless or missing, and crowds where missing
+    values match anything, is `listed`: the groups of every class that goes.
+    """
+
+    size: int = 0
+    diversity: int = 0
+    limits: Mapping[str, float] = field(default_factory=dict)
+    listed: tuple[tuple[int, ...], ...] | None = None
+
+    @classmethod
+    def of(cls, plan: RecodingPlan, classes: ClassTable, columns: Sequence[ColumnRecode]) -> Below:
+        """What a plan suppresses of some classes; `columns` say how the engine numbers their groups."""
+        limits = plan.limits if isinstance(plan, LevelPlan) else {}
+        counted = plan.diversity_below <= 1 or not classes.table.special
+        if not limits and classes.pairs is None and not classes.table.counts_units and counted:
+            return cls(plan.suppress_below, plan.diversity_below)
+        groups = []
+        for column, domain, codes in zip(columns, classes.table.domains, classes.table.codes, strict=True):
+            number = dict(zip(column.tree.leaves, column.groups, strict=True))
+            leaves = [domain.labels[code] for code in codes[classes.first[classes.suppressed]]]
+            groups.append([number[leaf] for leaf in leaves])
+        return cls(plan.suppress_below, plan.diversity_below, limits, tuple(zip(*groups, strict=True)))
+
+    @property
+    def sql(self) -> str:
+        """The condition on the table `sizes`, called s."""
+        if self.listed is not None:
+            return "(s.f = 1)"
+        return f"(s.n < {int(self.size)}" + (f" OR s.v < {int(self.diversity)})" if self.diversity > 1 else ")")
+
+    def as_dict(self) -> dict[str, Any]:
+        limits: dict[str, Any] = {"suppress_below": self.size}
+        limits |= {"diversity_below": self.diversity} if self.diversity else {}
+        return limits | ({"limits": dict(self.limits)} if self.limits else {})
+
+
+@dataclass(frozen=True)
+class Recoded:
+    """What was recoded: the released columns, how many records there are, and how many of them are suppressed.
+
+    `neutralised` are columns of text whose cells no spreadsheet takes for formulas, `coded` those that are generalized.
+    """
+
+    source: Source
+    target: Source
+    columns: tuple[Column, ...]
+    hidden: frozenset[str]
+    below: Below
+    rows_read: int
+    records: int
+    suppressed: int
+    neutralised: frozenset[str] = frozenset()
+    coded: frozenset[str] = frozenset()
+    holders: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    @property
+    def rows(self) -> int:
+        """Rows of the released file."""
+        return self.records - self.suppressed
+
+    def sql(self, holders: bool = False) -> str:
+        """The released rows; their columns are `c0`, `c1`, … With `holders`, which no file gets, whose row it is."""
+        cells = ", ".join(f"{self._cell(column)} AS c{position}" for position, column in enumerate(self.columns))
+        cells += "".join(f", r.{name}" for name in self.holders) if holders else ""
+        keys = " AND ".join(f"r.g{i} = s.g{i}" for i in range(len(self.hidden)))
+        return f"SELECT {cells} FROM recoded AS r JOIN sizes AS s ON {keys} WHERE NOT ({self.below.sql})"
+
+    def _cell(self, column: Column) -> str:
+        return neutralised_sql(f"r.{column.sql}") if column.name in self.neutralised else f"r.{column.sql}"
+
+
+def recode(
+    engine: Engine,
+    source: Source,
+    study: Study,
+    columns: Sequence[ColumnRecode],
+    below: Below,
+    target: Source | None = None,
+) -> Recoded:
+    """Recode a source by a plan. Values that a hierarchy does not know are an error.
+
+    `target` is the source in the format that the release is written in, its own unless given.
+    """
+    target = target or source
+    released = tuple(c for c in source.columns if study.columns[c.name].role.released)
+    engine.attach(source, "raw")
+    for position, column in enumerate(columns):
+        engine.upload(f"map{position}", {"label": column.keys, "released": column.released, "grp": column.groups})
+    values = [cell_sql(source, name) for name in study.named(Role.SENSITIVE) if name in source.names]
+    values = values if below.diversity > 1 else []
+    complete = complete_rows(source, study)
+    _count(engine, source, target, columns, values, complete)
+    _refuse_unknown(engine, columns)
+    _sizes(engine, columns, len(values), below)
+    _spellings(engine, columns, _kept(columns, below))
+    _view(engine, source, target, released, columns, complete, holder_cells(source, study))
+    read = int(engine.rows("SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM tuples")[0][0])
+    records, gone = engine.rows(
+        f"SELECT CAST(coalesce(sum(n), 0) AS BIGINT), "
+        f"CAST(coalesce(sum(CASE WHEN {below.sql} THEN n ELSE 0 END), 0) AS BIGINT) FROM sizes AS s"
+    )[0]
+    if gone == records:
+        raise DataError(
+            f"all {records} records are in classes that the plan suppresses, so nothing would be released",
+            expected="a plan that leaves records",
+            remedy="a plan with a smaller k, or with coarser levels",
+        )
+    names = frozenset(column.name for column in columns)
+    plain = _neutralised(study, released, columns)
+    coded = frozenset(column.name for column in columns if column.level > 0)
+    own = tuple(holder_cells(source, study))
+    return Recoded(source, target, released, names, below, read, int(records), int(gone), plain, coded, own)
+
+
+def _neutralised(study: Study, released: Sequence[Column], columns: Sequence[ColumnRecode]) -> frozenset[str]:
+    """The kept columns whose cells are made plain text; labels are the hierarchy's, and must be plain already."""
+    if not study.data.neutralise_formulas:
+        return frozenset()
+    formulas = [c.name for c in columns if any(label != neutralised(label) for label in c.released if label)]
+    if formulas:
+        raise HierarchyError(
+            f"{shortened(formulas)} would be released with labels that a spreadsheet takes for formulas",
+            expected="labels that start with none of the signs =, +, - and @, where neutralise_formulas = true",
+            remedy="a hierarchy with other labels",
+        )
+    own = {column.name for column in columns}
+    return frozenset(column.name for column in released if column.is_text and column.name not in own)
+
+
+def complete_rows(source: Source, study: Study) -> str:
+    """The condition of rows that the missing rule keeps, the same as when the table was measured."""
+    names = [name for name in study.complete_columns if name in source.names]
+    return present(cleaned(source, source.column(name)) for name in names)
+
+
+def _keys(source: Source, columns: Sequence[ColumnRecode]) -> list[str]:
+    return [f"{cell_sql(source, column.name)} AS k{i}" for i, column in enumerate(columns)]
+
+
+def _count(
+    engine: Engine,
+    source: Source,
+    target: Source,
+    columns: Sequence[ColumnRecode],
+    sensitive: Sequence[str],
+    complete: str,
+) -> None:
+    """The distinct keys with their counts, complete or not, and the sensitive values where the plan counts them.
+
+    One spelling of a missing cell is kept where such cells stay.
+    """
+    cells = [*_keys(source, columns), *(f"{value} AS v{i}" for i, value in enumerate(sensitive))]
+    cells.append(f"CASE WHEN {complete} THEN 1 ELSE 0 END AS whole")
+    held = [f"k{i}" for i in range(len(columns))] + [f"v{i}" for i in range(len(sensitive))] + ["whole"]
+    counts = ["count(*) AS n"]
+    for position, column in enumerate(columns):
+        if column.missing_stays:
+            part = source.column(column.name)
+            spelled = f"NULLIF(trimmed({part.sql}), '')" if part.is_text else part.sql
+            cells.append(("NULL" if plain_missing(source, target) else spelled) + f" AS w{position}")
+            counts.append(f"min(CASE WHEN k{position} = {quoted(MISSING)} THEN w{position} END) AS m{position}")
+    listed = ", ".join(held)
+    engine.run(
+        f"CREATE OR REPLACE TEMP TABLE tuples AS SELECT {listed}, {', '.join(counts)} "
+        f"FROM (SELECT {', '.join(cells)} FROM raw) AS t GROUP BY {listed}"
+    )
+
+
+def _refuse_unknown(engine: Engine, columns: Sequence[ColumnRecode]) -> None:
+    """Raise if a column has values that its hierarchy lacks: the table is not the one that the plan was made for."""
+    unknown = []
+    for position, column in enumerate(columns):
+        strange = engine.rows(
+            f"SELECT count(*) FROM (SELECT DISTINCT k{position} AS k FROM tuples WHERE whole = 1) AS t "
+            f"WHERE k NOT IN (SELECT label FROM map{position})"
+        )
+        if strange[0][0]:
+            unknown.append(column.name)
+    if unknown:
+        raise DataError(
+            f"the hierarchies lack values of {shortened(unknown)}",
+            expected="the table that the plan was made for",
+            remedy="search again",
+        )
+
+
+def _kept(columns: Sequence[ColumnRecode], below: Below) -> str:
+    """The tuples of classes that are released."""
+    cells = ", ".join(["k.*", *_groups(columns)])
+    grouped = f"SELECT {cells} FROM tuples AS k {_joins(columns)} WHERE k.whole = 1"
+    keys = " AND ".join(f"r.g{i} = s.g{i}" for i in range(len(columns)))
+    return f"SELECT r.* FROM ({grouped}) AS r JOIN sizes AS s ON {keys} WHERE NOT {below.sql}"
+
+
+def _spellings(engine: Engine, columns: Sequence[ColumnRecode], kept: str) -> None:
+    """One spelling of missing per column: `?` in one row and `NA` in another would tell alike records apart.
+
+    It is one that released records have.
+    """
+    aggregates = ["count(*) AS one"]  # an aggregate even where no column needs a spelling: the table has one row
+    aggregates += [
+        f"min(m{position}) AS m{position}" for position, column in enumerate(columns) if column.missing_stays
+    ]
+    tuples = f"({kept})" if len(aggregates) > 1 else "tuples"
+    engine.run(f"CREATE OR REPLACE TEMP TABLE spellings AS SELECT {', '.join(aggregates)} FROM {tuples} AS t")
+
+
+def _cell(column: Column, columns: Sequence[ColumnRecode]) -> str:
+    """A released cell. A column that is not text keeps its type only while nothing else must stand in it."""
+    position = next((i for i, c in enumerate(columns) if c.name == column.name), None)
+    if position is None:
+        return f"k.{column.sql}"
+    part = columns[position]
+    typed = not column.is_text and part.level == 0
+    label = f"k.{column.sql}" if typed else f"CAST(m{position}.released AS STRING)"
+    if part.missing_stays:
+        spelling = f"p.m{position}" if typed or column.is_text else "NULL"  # a NaN as text would be a word
+        label = f"CASE WHEN m{position}.grp = {part.kept_group} THEN {spelling} ELSE {label} END"
+    return f"{label} AS {column.sql}"
+
+
+def _joins(columns: Sequence[ColumnRecode]) -> str:
+    return " ".join(f"JOIN map{i} AS m{i} ON k.k{i} = m{i}.label" for i in range(len(columns)))
+
+
+def _groups(columns: Sequence[ColumnRecode]) -> list[str]:
+    return [f"m{i}.grp AS g{i}" for i in range(len(columns))]
+
+
+def _sizes(engine: Engine, columns: Sequence[ColumnRecode], sensitive: int, below: Below) -> None:
+    """Count the classes, and in each the values of the least diverse sensitive column."""
+    held = [*_groups(columns), "k.n", *(f"k.v{i}" for i in range(sensitive))]
+    grouped = f"SELECT {', '.join(held)} FROM tuples AS k {_joins(columns)} WHERE k.whole = 1"
+    keys = ", ".join(f"g{i}" for i in range(len(columns)))
+    counted = [f"count(DISTINCT v{i})" for i in range(sensitive)]
+    least = counted[0] if len(counted) == 1 else f"least({', '.join(counted)})" if counted else "0"
+    counts = f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n, {least} AS v FROM ({grouped}) AS t GROUP BY {keys}"
+    if below.listed is not None:
+        listed = list(zip(*below.listed, strict=True)) or [()] * len(columns)
+        engine.upload("gone", {f"g{i}": list(groups) for i, groups in enumerate(listed)})
+        same = " AND ".join(f"c.g{i} = x.g{i}" for i in range(len(columns)))
+        flag = "CASE WHEN x.g0 IS NULL THEN 0 ELSE 1 END AS f"
+        counts = f"SELECT c.*, {flag} FROM ({counts}) AS c LEFT JOIN gone AS x ON {same}"
+    engine.run(f"CREATE OR REPLACE TEMP TABLE sizes AS {counts}")
+
+
+def _view(
+    engine: Engine,
+    source: Source,
+    target: Source,
+    released: Sequence[Column],
+    columns: Sequence[ColumnRecode],
+    complete: str,
+    holders: Mapping[str, str],
+) -> None:
+    """The records with their groups and released cells, and whose they are where that is declared, as a view."""
+    own = [f"{cell} AS {name}" for name, cell in holders.items()]
+    rows = ", ".join([*(raw_cell(source, column, target) for column in released), *_keys(source, columns), *own])
+    cells = [*(_cell(column, columns) for column in released), *(f"k.{name}" for name in holders)]
+    engine.run(
+        f"CREATE OR REPLACE TEMP VIEW recoded AS SELECT {', '.join([*_groups(columns), *cells])} "
+        f"FROM (SELECT {rows} FROM raw WHERE {complete}) AS k {_joins(columns)} CROSS JOIN spellings AS p"
+    )

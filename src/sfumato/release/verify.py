@@ -2,42 +2,260 @@
 
 A folder is data, never instructions: which engine runs, and which files outside the folder are read, is said by whoever
 calls `verify`. What the folder's own run file says of paths, engines and addresses is not followed.
+
+The result of a verification, and what of it is the same for every release: manifest, files, pages, policy.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sfumato.auditing.holders import counted_as
-from sfumato.auditing.whole import WholeFile
-from sfumato.errors import InputError, SfumatoError, StudyError
-from sfumato.release import pack
-from sfumato.release.bulk import larger_than_rows
-from sfumato.release.closed import files_of, other_hierarchies, plain_data
-from sfumato.release.described import codebook_of, described
-from sfumato.release.manifest import Content, Manifest
+import jinja2
+from markupsafe import escape
+
+from sfumato.auditing.uniqueness import WholeFile
+from sfumato.auditing.units import counted_as
+from sfumato.base.files import unfinished
+from sfumato.base.formats import parse_json, read_limited
+from sfumato.data.engine import open_engine
+from sfumato.data.settings import EngineOptions
+from sfumato.data.source import Source
+from sfumato.errors import InputError, SfumatoError, StudyError, counted, shortened
+from sfumato.release.contents import (
+    files_of,
+    larger_than_rows,
+    other_hierarchies,
+    parts_of,
+    plain_data,
+    strange_in,
+    strange_xml,
+)
+from sfumato.release.dictionary import codebook_of, described
+from sfumato.release.manifest import (
+    DICTIONARY,
+    FOLDER,
+    MANIFEST,
+    PRIVATE,
+    PUBLIC,
+    RUN,
+    Content,
+    Manifest,
+    checksum,
+    digest,
+    read_manifest,
+)
 from sfumato.release.policy import Finding
 from sfumato.release.publish import data_files, dictionary_pages
-from sfumato.release.sources import reading, table_of
-from sfumato.release.verification import (
-    BROKEN,
-    Difference,
-    Verification,
-    compare_pages,
-    file_differences,
-    manifest_differences,
-    unaccepted,
-    unfinished_release,
-)
-from sfumato.sources.engines.engine import open_engine
-from sfumato.sources.settings import EngineOptions
-from sfumato.sources.source import Source
+from sfumato.release.readback import reading, table_of
+from sfumato.report.release_pages import block_of
 from sfumato.study import Study, read
+from sfumato.version import __version__
+
+# What happens where a manifest holds something of another kind than it should, in our code or in a page.
+PAGE_BYTES = 1 << 20  # by which a page that another version drew may be longer, beside four times the length
+BROKEN = (
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    IndexError,
+    ArithmeticError,
+    StopIteration,
+    RecursionError,
+    jinja2.TemplateError,
+)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A file of a release, and how it is not as it was published."""
+
+    file: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.what}"
+
+
+class VerificationError(SfumatoError):
+    """A release is not as it was published, or not all of it could be compared."""
+
+    exit_code = 4
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The result of a check: true if everything that was compared agrees. `compared` says what that was.
+
+    `not_compared` says what could not be, and what would have to be named for it. `pages` are those that another
+    version drew, so that their words were not compared: with them a release is not verified, unless `other_version`
+    says that this is known.
+    `counts` are the records that were released, suppressed and left out by the missing rule, as the manifest states.
+
+    >>> bool(Verification(Path("release"), ())), bool(Verification(Path("release"), (Difference("a", "is missing"),)))
+    (True, False)
+    >>> bool(Verification(Path("release"), (), pages=("public/external.html",)))
+    False
+    """
+
+    folder: Path
+    differences: tuple[Difference, ...]
+    compared: tuple[str, ...] = ("files", "figures", "reports")
+    not_compared: tuple[str, ...] = ()
+    pages: tuple[str, ...] = ()
+    other_version: bool = False
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return not self.differences and (self.other_version or not self.pages)
+
+    def raise_if_failed(self) -> None:
+        """Raise an error that names every difference, and every page that was not compared, if there is one."""
+        if self.differences:
+            raise VerificationError(
+                f"{self.folder} is not as it was published:\n" + "\n".join(f"  {d}" for d in self.differences),
+                expected="files, figures and reports as they were published",
+            )
+        if not self:
+            raise VerificationError(
+                f"another version drew {counted(len(self.pages), 'page')} of {self.folder}, which were not compared: "
+                + ", ".join(self.pages),
+                expected="pages that this version can draw again",
+                remedy="read them, and verify with other_version = True",
+            )
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "verified": bool(self),
+            "compared": list(self.compared),
+            "not_compared": list(self.not_compared),
+            "pages_not_compared": list(self.pages),
+            "counts": dict(self.counts),
+            "differences": [{"file": d.file, "what": d.what} for d in self.differences],
+        }
+
+
+def unfinished_release(folder: Path) -> Verification | None:
+    """What is to be said of a release that was never finished; InputError if a folder is no release at all."""
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}", expected="a release folder")
+    if unfinished(folder):
+        what = "the release was never finished: this is the folder it was built in"
+        return Verification(folder, (Difference(MANIFEST, what),))
+    if not (folder / MANIFEST).exists() and not (folder / PRIVATE).is_dir():
+        raise InputError(f"{folder} is not a release: it has no {MANIFEST}", expected="a release folder")
+    return None
+
+
+def manifest_differences(manifest: Manifest) -> list[Difference]:
+    """The content has its own checksum."""
+    if manifest["checksum"] != checksum(manifest):
+        return [Difference(MANIFEST, "its content does not match its checksum: it was changed")]
+    return []
+
+
+def rows_read_differences(manifest: Manifest, read: int) -> list[Difference]:
+    """Compare the rows of the source with those that the manifest says were read: the records left out follow."""
+    stated = manifest["source"]["rows_read"]
+    return [] if stated == read else [Difference(MANIFEST, f"it states {stated} rows read, the source has {read}")]
+
+
+def file_differences(folder: Path, manifest: Manifest, known: Collection[str]) -> list[Difference]:
+    """Every file is there, none is missing, none has changed, and there are no others.
+
+    `known` are the files that such a release has. What the folder holds beside them is no part of it, whether or not
+    the manifest lists it.
+    """
+    expected, data = manifest["files"], manifest["data"]
+    there = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
+    parts = parts_of(data, expected)
+    needed = (set(known) - {data}) | parts if parts else set(known)
+    folders = {parent.as_posix() for name in needed for parent in Path(name).parents} | {FOLDER}
+    differences = [Difference(name, "the manifest does not list it") for name in sorted(needed - set(expected))]
+    for name in sorted({*there, *expected} - needed - {MANIFEST}):
+        if name in expected or not (there[name].is_dir() and name in folders):
+            differences.append(Difference(name, "it is not part of the release"))
+    for name in sorted(needed & set(expected)):
+        path = there.get(name)
+        if path is None or not path.is_file() or path.is_symlink():
+            differences.append(Difference(name, "it is missing"))
+        elif digest(path) != expected[name]:
+            differences.append(Difference(name, "its bytes have changed"))
+    return differences
+
+
+def unaccepted(findings: Sequence[Finding], manifest: Manifest) -> list[Difference]:
+    """What a release breaks of its policy, where the manifest does not say why that was accepted."""
+    given = [(entry["rule"], entry["what"]) for entry in manifest["accepted"] if entry["reason"]]
+    return [
+        Difference(MANIFEST, f"it does not give the reason for accepting this: {finding.what}")
+        for finding in findings
+        if (finding.rule, finding.what) not in given
+    ]
+
+
+@dataclass(frozen=True)
+class Pages:
+    """How the pages of a folder differ from those that are drawn again; `unread` are those of another version."""
+
+    differences: tuple[Difference, ...]
+    unread: tuple[str, ...] = ()
+
+
+def compare_pages(folder: Path, manifest: Manifest, drawn: Mapping[str, str]) -> Pages:
+    """Compare the pages with what the manifest says, word by word if this version drew them.
+
+    Another version may draw them otherwise. Then their figures for machines are compared, what they say of each column,
+    and that nothing in them can run or load; their words are not.
+    """
+    exactly = manifest["versions"].get("sfumato") == __version__
+    differences, unread = [], []
+    for name, text in drawn.items():
+        path = folder / name
+        if not path.is_file():
+            continue
+        what, known = _page(path, text, manifest, exactly)
+        if what:
+            differences.append(Difference(name, what))
+        elif not known:
+            unread.append(name)
+    return Pages(tuple(differences), tuple(unread))
+
+
+def _page(path: Path, text: str, manifest: Manifest, exactly: bool) -> tuple[str, bool]:
+    """How a page differs, and whether its words were compared; a page that came from elsewhere may be of any size."""
+    differs = "it does not agree with the manifest"
+    drawn = text.encode("utf-8")
+    try:
+        there = read_limited(path, 4 * len(drawn) + PAGE_BYTES)
+        if there == drawn or exactly:
+            return "" if there == drawn else differs, True
+        if path.suffix == ".json":
+            return "" if parse_json(there, path.name) == parse_json(drawn, path.name) else differs, True
+        said = there.decode("utf-8")
+    except (InputError, UnicodeDecodeError):
+        return differs, True
+    if path.suffix != ".html":
+        return "it can do more than be read" if strange_xml(said, text) else "", False
+    strange = strange_in(said, text)
+    if strange:
+        return f"it holds {strange}", False
+    if block_of(said) != block_of(text):
+        return differs, False
+    if path.name == Path(DICTIONARY[1]).name:
+        lacking = [column["name"] for column in manifest["dictionary"]["columns"] if not _says(said, column["words"])]
+        return f"it does not say what was done to {shortened(lacking)}" if lacking else "", False
+    return "", False
+
+
+def _says(page: str, words: str) -> bool:
+    """Whether a page has a sentence, however it breaks lines."""
+    return " ".join(str(escape(words)).split()) in " ".join(page.replace("\u00a0", " ").split())
 
 
 @dataclass(frozen=True)
@@ -116,27 +334,27 @@ def verify_release(
     compared, not_compared = ["files", "figures"], list[str]()
     unread: tuple[str, ...] = ()
     try:
-        manifest = pack.read_manifest(folder)
+        manifest = read_manifest(folder)
         verifier = verifier_of(verifiers, manifest)
         differences += manifest_differences(manifest)
         study = study_of(manifest).with_engine(engine, options)
         if not plain_data(manifest["data"]):
-            raise InputError("it names a data file that a release cannot have", expected=f"a file in {pack.PUBLIC}")
+            raise InputError("it names a data file that a release cannot have", expected=f"a file in {PUBLIC}")
         known = files_of(manifest, study, verifier.files(manifest["data"]))
         differences += file_differences(folder, manifest, known)
         if other_hierarchies(manifest, study):
-            differences.append(Difference(pack.MANIFEST, "it names hierarchies of columns that have none"))
+            differences.append(Difference(MANIFEST, "it names hierarchies of columns that have none"))
     except SfumatoError as error:
-        return Verification(folder, (*differences, Difference(pack.MANIFEST, error.what)))
+        return Verification(folder, (*differences, Difference(MANIFEST, error.what)))
     except BROKEN:
         return Verification(
-            folder, (*differences, Difference(pack.MANIFEST, "it lacks entries, or has some of another kind"))
+            folder, (*differences, Difference(MANIFEST, "it lacks entries, or has some of another kind"))
         )
     given = None if source is None else reading(study, source)
     table = None if given is None else table_of(given)
-    with _noted(differences, pack.MANIFEST, "its pages cannot be drawn"):
+    with _noted(differences, MANIFEST, "its pages cannot be drawn"):
         listed = manifest["files"]
-        files = {name: listed[f"{pack.PUBLIC}/{name}"] for name in data_files(listed, manifest["data"])}
+        files = {name: listed[f"{PUBLIC}/{name}"] for name in data_files(listed, manifest["data"])}
         drawn = {**dictionary_pages(manifest, files), **verifier.pages(folder, manifest)}
         pages = compare_pages(folder, manifest, drawn)
         differences += pages.differences
@@ -151,7 +369,7 @@ def verify_release(
         more, otherwise = larger_than_rows(check.written, folder / data, manifest["versions"])
         differences += [Difference(data, more)] if more else []
         not_compared += [otherwise] if otherwise else []
-    with _noted(differences, pack.MANIFEST, "its figures cannot be read"):
+    with _noted(differences, MANIFEST, "its figures cannot be read"):
         figures = [
             entry for entry in manifest["figures"].values() if isinstance(entry, Mapping)
         ]  # groups: plain counts
@@ -197,7 +415,7 @@ def _noted(differences: list[Difference], file: str, what: str) -> Iterator[None
         differences.append(Difference(file, f"{what}: {error.what}"))
     except (*BROKEN, OSError) as error:
         what = f"{what}: an entry of the manifest is missing or of another kind ({type(error).__name__})"
-        differences.append(Difference(pack.MANIFEST, what))
+        differences.append(Difference(MANIFEST, what))
 
 
 def _measured(check: Check, again: Again) -> list[Difference]:
@@ -212,17 +430,14 @@ def _measured(check: Check, again: Again) -> list[Difference]:
         (data, f"it has {released} rows, not {manifest['released']}"): released == manifest["released"],
         (data, "its uniqueness over all columns is not that of the manifest"): manifest["whole"]
         == again.whole.as_dict(),
-        (pack.MANIFEST, "its record counts are inconsistent"): manifest["released"]
+        (MANIFEST, "its record counts are inconsistent"): manifest["released"]
         == manifest["records"] - manifest["suppressed"],
-        (pack.MANIFEST, "its count of records left out does not follow from the rows that were read"): manifest[
-            "left_out"
-        ]
+        (MANIFEST, "its count of records left out does not follow from the rows that were read"): manifest["left_out"]
         == manifest["source"]["rows_read"] - manifest["records"] + check.study.data.removed + check.study.data.left_out,
-        (pack.DICTIONARY[0], "it does not describe the columns as they were released"): manifest["dictionary"]
-        == dictionary,
-        (pack.MANIFEST, "what it says was counted is not what its run file declares"): manifest["unit"]
+        (DICTIONARY[0], "it does not describe the columns as they were released"): manifest["dictionary"] == dictionary,
+        (MANIFEST, "what it says was counted is not what its run file declares"): manifest["unit"]
         == counted_as(check.study),
-        (pack.MANIFEST, "its policy is not that of its run file"): manifest["policy"]
+        (MANIFEST, "its policy is not that of its run file"): manifest["policy"]
         == check.study.policy.model_dump(mode="json", exclude={"accept"}),
     }
     differences = [Difference(file, what) for (file, what), same in agree.items() if not same]
@@ -248,17 +463,17 @@ def study_of(manifest: Content) -> Study:
 
 def own_study(folder: Path, manifest: Manifest) -> Study:
     """The run file of a release, reading the data file of the manifest and nothing else outside its hierarchies."""
-    study = read(folder / pack.RUN)
+    study = read(folder / RUN)
     data = (folder / manifest["data"]).resolve()
-    if (study.folder / study.data.path).resolve() != data or data.parent != (folder / pack.PUBLIC).resolve():
-        raise InputError(f"{pack.RUN} reads another file than {manifest['data']}", expected="the released file")
-    inside = (folder / pack.FOLDER).resolve()
+    if (study.folder / study.data.path).resolve() != data or data.parent != (folder / PUBLIC).resolve():
+        raise InputError(f"{RUN} reads another file than {manifest['data']}", expected="the released file")
+    inside = (folder / FOLDER).resolve()
     for name, column in study.columns.items():
         path = getattr(column.hierarchy, "path", None)
         if path is None and column.hierarchy is not None:
-            raise InputError(f"{pack.RUN} builds a hierarchy of {name}", expected="the saved hierarchies")
+            raise InputError(f"{RUN} builds a hierarchy of {name}", expected="the saved hierarchies")
         if path is not None and not (study.folder / path).resolve().is_relative_to(inside):
-            raise InputError(f"{pack.RUN} reads a hierarchy outside {pack.FOLDER}", expected="the saved hierarchies")
+            raise InputError(f"{RUN} reads a hierarchy outside {FOLDER}", expected="the saved hierarchies")
     if study.population is not None or (study.groups is not None and study.groups.auxiliary):
-        raise InputError(f"{pack.RUN} reads other tables", expected="the released file alone")
+        raise InputError(f"{RUN} reads other tables", expected="the released file alone")
     return study

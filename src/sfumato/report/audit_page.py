@@ -1,17 +1,42 @@
-"""An audit as a page: the figures, the class sizes, the record-risk curve."""
+"""An audit as a page: the figures, the class sizes, the record-risk curve.
+
+Values of measures as people write them. Beside `figures`, which knows numbers only and is quick to import.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 from markupsafe import Markup
 
 from sfumato.auditing.audit import Audit, Figure
-from sfumato.measures.in_persons import sentence_of, title_of
-from sfumato.measures.registry import headlines
-from sfumato.report.measured import shown
+from sfumato.base.text import number, percent
+from sfumato.measures.measure import Measure
+from sfumato.measures.registry import GENERAL_LOSS, headlines, measure
+from sfumato.measures.units import sentence_of, title_of
 from sfumato.report.page import ACCENT, SECOND, figure, page
-from sfumato.runtime.figures import number, percent
 from sfumato.version import __version__
+
+
+def figures_of(values: Mapping[str, float]) -> str:
+    """The figures of a point in a clause; its loss is told beside it.
+
+    >>> figures_of({"k": 20, "distinct_l": 4, "general_loss": 90592.67})
+    'k 20, ℓ 4'
+    """
+    figures = {name: value for name, value in values.items() if name != GENERAL_LOSS.name}
+    return ", ".join(f"{measure(name).label} {number(value)}" for name, value in figures.items())
+
+
+def shown(measure: Measure, value: float | None) -> str:
+    """A value of a measure for people: a share as a percentage.
+
+    >>> shown(measure("uniques"), 0.2931), shown(measure("t_closeness"), 0.2931), shown(measure("k"), None)
+    ('29.3 %', '0.2931', '–')
+    """
+    return percent(value) if value is not None and measure.unit == "share" else number(value)
+
 
 BINS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, 499), (500, 999), (1000, None))
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from markupsafe import Markup
 
+from sfumato.base.formats import parse_json
+from sfumato.base.text import number, percent
 from sfumato.errors import DataError, shortened
-from sfumato.measures.in_persons import in_persons
-from sfumato.measures.standard import K
+from sfumato.measures.registry import K
+from sfumato.measures.units import in_persons
 from sfumato.report.page import page
-from sfumato.runtime.figures import number, percent
-from sfumato.runtime.json_files import parse_json
-from sfumato.study.policy import policy_sentence, weaker_sentences
+from sfumato.study.sections import policy_sentence, weaker_sentences
 from sfumato.version import __version__
 
 LEFT_OUT = "of the records of the original table left out (missing values)"

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.base.arrays import Codes, Counts64, Floats
 from sfumato.errors import InputError
-from sfumato.runtime.arrays import Codes, Counts64, Floats
 
 CHUNK = 250_000
 DISTINCT = 0.9

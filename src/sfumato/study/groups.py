@@ -7,11 +7,10 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
+from sfumato.base.settings import Settings
+from sfumato.data.settings import DataSettings, Seed
 from sfumato.errors import StudyError, nearest
-from sfumato.runtime.settings import Settings
-from sfumato.sources.settings import DataSettings, Seed
-from sfumato.study.census_recipes import recipe
-from sfumato.study.file_mapping import Attribute, FileMapping
+from sfumato.study.census_mapping import Attribute, FileMapping, recipe
 
 AttackerName = Literal[
     "exact", "evolutionary", "boosted", "forest", "logistic", "boosted_all", "forest_all", "logistic_all"

@@ -1,4 +1,11 @@
-"""The study: what a run file says, checked, frozen and replayable."""
+"""The study: what a run file says, checked, frozen and replayable.
+
+How a study shows itself: one line, and a card for a notebook. No value of any column is in them.
+
+A study as the settings of a run file that can stand anywhere.
+
+Run files: read, written, and taken from a folder that may come from anybody.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +15,103 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from sfumato.errors import StudyError, nearest
+from sfumato.base.files import new_file, new_folder
+from sfumato.base.notebook import card, parts_picture, some
+from sfumato.base.settings import MAX_BYTES, parse_toml, toml_text, too_large
+from sfumato.base.trust import note_input, note_unsealed, sealed
+from sfumato.data.frame import Frame, is_frame
+from sfumato.data.save_frame import write_frame
+from sfumato.data.settings import FOREIGN, IN_MEMORY, EngineOptions, Missing, Role, located
+from sfumato.data.source import Source
+from sfumato.errors import SfumatoError, StudyError, counted, nearest
 from sfumato.hierarchies import Hierarchy
-from sfumato.runtime.atomic import new_folder
-from sfumato.runtime.toml import parse_toml, toml_text
-from sfumato.sources.address import IN_MEMORY
-from sfumato.sources.frames import Frame, is_frame
-from sfumato.sources.roles import Role
-from sfumato.sources.saving import write_frame
-from sfumato.sources.settings import EngineOptions, Missing
-from sfumato.sources.source import Source
-from sfumato.study.declaration import Declaration
-from sfumato.study.declaring import Names, check_roles, declared_columns, declared_hierarchy, table_settings
-from sfumato.study.explained import explained
+from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths
+from sfumato.study.declaration import (
+    Declaration,
+    Names,
+    check_roles,
+    declared_columns,
+    declared_hierarchy,
+    table_settings,
+)
+from sfumato.study.errors import explained
 from sfumato.study.groups import GroupsSettings
-from sfumato.study.located import located_settings
-from sfumato.study.policy import Acceptance
-from sfumato.study.reading import source_of, table_of
-from sfumato.study.sections import ALGORITHMS, ANY_SYSTEM, WITHIN, ColumnSettings, SearchSettings
-from sfumato.study.shown import study_card, study_line
+from sfumato.study.sections import ALGORITHMS, ANY_SYSTEM, WITHIN, Acceptance, ColumnSettings, SearchSettings
+from sfumato.study.table import source_of, table_of
 from sfumato.tables.frequency import FrequencyTable
+
+WORDS = {
+    Role.QUASI_IDENTIFIER: "quasi-identifier",
+    Role.SENSITIVE: "sensitive",
+    Role.LABEL: "label",
+    Role.WEIGHT: "weight",
+    Role.OTHER: "kept",
+    Role.IDENTIFIER: "identifier",
+    Role.DROP: "dropped",
+    Role.UNIT: "unit",
+    Role.HOUSEHOLD: "household",
+}
+NOUNS = (Role.QUASI_IDENTIFIER, Role.IDENTIFIER)
+
+
+def study_line(title: str, columns: Mapping[str, ColumnSettings]) -> str:
+    """A study in one line: its table, and how many columns have which role.
+
+    >>> study_line("people.csv", {"age": ColumnSettings(role=Role.QUASI_IDENTIFIER)})
+    'Study of people.csv: 1 quasi-identifier'
+    """
+    counts = {role: sum(column.role is role for column in columns.values()) for role in WORDS}
+    parts = [counted(n, WORDS[role]) if role in NOUNS else f"{n} {WORDS[role]}" for role, n in counts.items() if n]
+    return f"Study of {title}: {', '.join(parts) or 'no columns declared'}"
+
+
+def study_card(title: str, columns: Mapping[str, ColumnSettings]) -> str:
+    """The columns with their roles and hierarchies, as HTML."""
+    rows = [[name, str(column.role), _tree_line(column.hierarchy)] for name, column in columns.items()]
+    given = [column.role for column in columns.values()]
+    roles = [(str(role).replace("_", "-"), float(given.count(role))) for role in Role]
+    return card(study_line(title, columns), ["column", "role", "hierarchy"], some(rows, 24), parts_picture(roles))
+
+
+def _tree_line(tree: Any) -> str:
+    match tree:
+        case None:
+            return ""
+        case str():
+            return Path(tree).name
+        case HierarchyFile():
+            return Path(tree.path).name
+        case HierarchyPaths():
+            return f"given, {counted(len(tree.paths[0]), 'level')}"
+    return str(tree.build)
+
+
+def located_settings(study: Declaration) -> dict[str, Any]:
+    """The settings that differ from the defaults, as a run file has them; every path is absolute."""
+    settings = study.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    settings = {"version": study.version} | settings
+    settings["data"]["path"] = located(study.data.path, study.folder)
+    for name, given in (("data", study.data), ("population", study.population)):
+        if given is not None and given.password_file is not None:
+            settings[name]["password_file"] = str((study.folder / given.password_file).absolute())
+        if given is not None and given.codebook not in (None, FOREIGN):
+            settings[name]["codebook"] = str((study.folder / str(given.codebook)).absolute())
+    if study.population is not None:
+        settings["population"]["path"] = located(study.population.path, study.folder)
+    if study.channel.prior is not None:
+        settings["channel"]["prior"] = str((study.folder / study.channel.prior).absolute())
+    for given in settings.get("groups", {}).get("auxiliary", ()):
+        given["path"] = located(given["path"], study.folder)
+    for name, column in settings.get("columns", {}).items():
+        tree = study.columns[name].hierarchy
+        if FOREIGN in (tree, getattr(tree, "path", None)):
+            continue
+        if isinstance(tree, str):
+            column["hierarchy"] = str((study.folder / tree).absolute())
+        elif isinstance(tree, HierarchyFile):
+            column["hierarchy"]["path"] = str((study.folder / tree.path).absolute())
+    return settings
+
 
 ROW = "row"  # as a unit, it states that every row is one
 SAVED = "table.parquet"  # what a table in memory is called beside its run file
@@ -394,3 +478,78 @@ def _merged(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:
         inside = both.get(name)
         both[name] = _merged(inside, value) if isinstance(inside, Mapping) and isinstance(value, Mapping) else value
     return both
+
+
+def read(path: str | Path) -> Study:
+    """Read a run file. Its paths are relative to the folder it stands in.
+
+    Args:
+        path: the run file.
+
+    Returns:
+        The study that it declares.
+    """
+    path = Path(path)
+    if path.is_dir() or not path.exists():
+        kind = "a folder" if path.is_dir() else "not there"
+        raise StudyError(
+            f"the run file {path} is {kind}",
+            expected="a TOML file",
+            remedy="sfumato inspect FILE writes one to start from",
+        )
+    if note_input(path).stat().st_size > MAX_BYTES:
+        raise too_large(path.name)
+    return Study(**parse_toml(path.read_bytes(), path.name)).placed(path.parent)
+
+
+def write_run_file(path: Path, text: str, *, overwrite: bool = False, private: bool = False) -> Path:
+    """Write a run file and read it back before it gets its name: none is kept that cannot be read."""
+    with new_file(path, overwrite=overwrite, private=private) as part:
+        part.write_text(text, "utf-8")
+        try:
+            read(part)
+        except StudyError as error:
+            raise SfumatoError(
+                f"the run file could not be read back: {error.what}", expected="a run file", remedy="please report it"
+            ) from error
+    return path
+
+
+def read_kept(path: str | Path, run: str | Path | None = None) -> Study:
+    """The run file inside a folder that was written before, for what it declares; or one's own, if that is given.
+
+    The folder may come from anybody. Unless this user sealed it, its run file decides nothing beyond what it declares
+    of columns and searches: the engine is the default one, and no table, hierarchy or address that it names is opened.
+    """
+    path = Path(path)
+    known = sealed(path)
+    if not known:
+        note_unsealed(path.parent)
+    study = read(path)
+    if run is not None:
+        own = read(run)
+        return own.with_search(study.search)
+    return study if known else _foreign(study)
+
+
+def without_trees(study: Study) -> Study:
+    """The study with hierarchy files that are not opened; whether they are public stays."""
+    closed = {}
+    for name, column in study.columns.items():
+        if isinstance(column.hierarchy, str | HierarchyFile):
+            public = isinstance(column.hierarchy, HierarchyFile) and column.hierarchy.public
+            closed[name] = column.model_copy(update={"hierarchy": HierarchyFile(path=FOREIGN, public=public)})
+    return study.with_columns(closed)
+
+
+def _foreign(study: Study) -> Study:
+    settings = study.model_dump(exclude_unset=True, exclude={"engine", "engine_options", "population"})
+    elsewhere = ("password_file", "table", "query", "codebook")
+    settings["data"] = {n: v for n, v in settings["data"].items() if n not in elsewhere} | {"path": FOREIGN}
+    for auxiliary in (settings.get("groups") or {}).get("auxiliary", ()):
+        auxiliary["path"] = FOREIGN
+    settings.get("channel", {}).pop("prior", None)
+    for name, column in settings.get("columns", {}).items():
+        if isinstance(study.columns[name].hierarchy, str | HierarchyFile):
+            column["hierarchy"] = FOREIGN
+    return Study(**settings)

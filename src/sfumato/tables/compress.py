@@ -7,20 +7,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sfumato.base.arrays import Codes, Counts64
+from sfumato.base.progress import stage
+from sfumato.data.cells import MISSING, cleaned, numeric
+from sfumato.data.engine import Engine
+from sfumato.data.repeating import refuse_spellings
+from sfumato.data.settings import Missing, Role
+from sfumato.data.source import Source, quoted
+from sfumato.data.value_counts import cell_sql
 from sfumato.errors import DataError, HierarchyError, StudyError, counted, shortened
 from sfumato.hierarchies.hierarchy import Hierarchy
-from sfumato.runtime.arrays import Codes, Counts64
-from sfumato.runtime.stages import stage
-from sfumato.sources.cells import MISSING, cleaned, numeric
-from sfumato.sources.engines.engine import Engine, quoted
-from sfumato.sources.roles import Role
-from sfumato.sources.settings import Missing
-from sfumato.sources.source import Source
-from sfumato.sources.spellings import refuse_spellings
-from sfumato.sources.value_counts import cell_sql
-from sfumato.tables.domain import Builder, Domain, UncoveredError, domain_of
+from sfumato.tables.domain import KEYED, Builder, Domain, UncoveredError, domain_of, present
 from sfumato.tables.frequency import FrequencyTable, Population, ValueCounts, value_counts
-from sfumato.tables.missing import KEYED, present
 from sfumato.tables.units import Kind, Units, units_from
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats, Index
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats, Index
 
 Kind = Literal["unit", "household"]
 Pairs = tuple[Codes, Codes]  # a class on the left hides among one on the right too (missing values that match anything)

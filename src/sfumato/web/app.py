@@ -21,16 +21,12 @@ from starlette.types import ASGIApp, Scope
 
 from sfumato.errors import SfumatoError
 from sfumato.version import __version__
-from sfumato.web.bodies import BodyError
-from sfumato.web.desk import Desks, RefusedError
-from sfumato.web.gate import Gate
-from sfumato.web.jobs import Jobs
-from sfumato.web.keys import Keys
-from sfumato.web.places import Places
-from sfumato.web.plain import explained
-from sfumato.web.routes import declaring, entering, exploring, opening, other_systems, publishing, replaying, searching
-from sfumato.web.trash import KEPT_SECONDS, Trash
+from sfumato.web.access import BodyError, Gate, Keys
+from sfumato.web.jobs import Desks, Jobs, RefusedError
+from sfumato.web.routes import front, release, study
+from sfumato.web.schema import explained
 from sfumato.web.worker import status_of
+from sfumato.web.workspace import KEPT_SECONDS, Places, Trash
 
 STATIC = Path(__file__).parent / "static"
 
@@ -84,9 +80,9 @@ def make_app(places: Places, options: Options | None = None) -> FastAPI:
     app.state.places, app.state.limits = places, limits
     app.state.keys = Keys(places.work)
     app.state.turns = defaultdict(asyncio.Lock)  # changes of one study are made one after another
-    for part in (entering, opening, declaring, searching, exploring, publishing, other_systems, replaying):
+    for part in (study, study, study, front, front, release, front, release):
         app.include_router(part.router, prefix="/api")
-    app.include_router(entering.page)
+    app.include_router(study.page)
     app.add_exception_handler(RefusedError, _refused)
     app.add_exception_handler(SfumatoError, _mistaken)
     app.add_exception_handler(OSError, _mistaken)

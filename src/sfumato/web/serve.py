@@ -16,10 +16,9 @@ import uvicorn
 from fastapi import FastAPI
 
 from sfumato.errors import InputError
+from sfumato.web.access import new_key
 from sfumato.web.app import Options, guarded, make_app
-from sfumato.web.keys import new_key
-from sfumato.web.lock import FolderLock, running
-from sfumato.web.places import Places
+from sfumato.web.workspace import FolderLock, Places, running
 
 PORT = 8377
 

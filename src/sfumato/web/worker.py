@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from sfumato.errors import MemoryLimitError
-from sfumato.web.places import AbsentError, ConflictError, Places, TooLargeError, UnversionedError
-from sfumato.web.plain import explained, plain
+from sfumato.web.schema import explained, plain
+from sfumato.web.workspace import AbsentError, ConflictError, Places, TooLargeError, UnversionedError
 
 STATUS: dict[type[BaseException], int] = {
     AbsentError: 404,
@@ -29,7 +29,7 @@ STATUS: dict[type[BaseException], int] = {
     MemoryLimitError: 507,
 }
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-MODULES = ("opening", "declaring", "trees", "riskiest", "exploring", "releasing", "replaying", "channels", "groups")
+MODULES = ("front", "hierarchies", "open", "release", "study", "systems")
 
 
 def main(arguments: list[str]) -> None:
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> None:
     if kind == "desk":
         attend(places, sys.stdin, answers)
     else:
-        from sfumato.web.calls.jobs import run_job
+        from sfumato.web.api.jobs import run_job
 
         run_job(places, Path(arguments[3]))
 
@@ -62,7 +62,7 @@ def limit_memory(gigabytes: float) -> None:
     What counts is memory that can be written (RLIMIT_DATA). Address space alone says little: a worker that has just
     started reserves gigabytes of it.
     """
-    from sfumato.sources.engines.duckdb import bound_memory
+    from sfumato.data.duckdb import bound_memory
 
     limit = int(gigabytes * (1 << 30))
     bound_memory(limit // 2)
@@ -90,11 +90,11 @@ def answer(places: Places, call: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def function(call: str) -> Callable[..., Any]:
-    """A call by its name, such as "opening.preview"."""
+    """A call by its name, such as "open.preview"."""
     module, _, name = call.partition(".")
     if module not in MODULES or name.startswith("_"):
         raise AbsentError(f"there is no call {call}", expected="a call of the workbench")
-    implementation: Callable[..., Any] = getattr(importlib.import_module(f"sfumato.web.calls.{module}"), name)
+    implementation: Callable[..., Any] = getattr(importlib.import_module(f"sfumato.web.api.{module}"), name)
     return implementation
 
 

@@ -29,7 +29,7 @@ def _arranged() -> None:
             return
         if not asked.get("only") and not hasattr(sys.modules.get("sfumato.cli"), "main"):
             return  # Python itself is starting
-        saved = sys.modules.get("sfumato.systems.checkpoint")
+        saved = sys.modules.get("sfumato.methods.run")
         if saved is not None and hasattr(saved, "Checkpoint"):
             saved.Checkpoint.__init__.__defaults__ = (0.0,)  # the state of a search at every turn, so that some exist
         seen += 1

@@ -1,7 +1,7 @@
 """Table error: how far the two-way tables that a reader makes of the release are from those of the source.
 
->>> from sfumato.measures.example import six_rows
->>> round(MEASURE.value(six_rows()), 4)  # (3 · 0.25 + 0.75 + 2 · 0.5) / 2 of 6 records
+>>> from sfumato.measures.oracle import six_rows
+>>> round(TABLE_ERROR.value(six_rows()), 4)  # (3 · 0.25 + 0.75 + 2 · 0.5) / 2 of 6 records
 0.2083
 """
 
@@ -12,13 +12,13 @@ from itertools import combinations
 
 import numpy as np
 
+from sfumato.base.arrays import Counts64, Floats
+from sfumato.base.compiled import compiling
 from sfumato.measures.classes import ClassTable, flattened
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
 from sfumato.measures.two_way import MOST_VALUES, grouped_errors, plain_errors, source_tables
-from sfumato.runtime.arrays import Counts64, Floats
-from sfumato.runtime.compiled import compiling
 from sfumato.tables.frequency import FrequencyTable
 
 
@@ -64,7 +64,7 @@ def oracle(records: Records, record: int) -> float:  # noqa: ARG001
     return float(np.mean(result)) if result else 0.0
 
 
-MEASURE = Measure(
+TABLE_ERROR = Measure(
     name="table_error",
     title="error of two-way tables",
     kind="loss",

@@ -1,6 +1,6 @@
 """Households: how many a class holds, who is alone with the own household in a class, and the risk of a household.
 
->>> from sfumato.measures.example import six_rows
+>>> from sfumato.measures.oracle import six_rows
 >>> [measure.available(six_rows()) for measure in MEASURES][0]
 'needs a household column'
 """
@@ -11,13 +11,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sfumato.base.arrays import Counts64, Floats
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
-from sfumato.measures.privacy import individual_risk, prosecutor_risk
-from sfumato.measures.privacy.individual_risk import class_risks
+from sfumato.measures.privacy.risk import class_risks, individual_risk_oracle, prosecutor_risk_oracle
 from sfumato.measures.property import Property
-from sfumato.runtime.arrays import Counts64, Floats
 from sfumato.tables.units import Units
 
 
@@ -75,11 +74,11 @@ def oracle_alone(records: Records, record: int) -> float:
 
 def oracle_risk(records: Records, record: int) -> float:
     """The largest risk of the households in the record's class."""
-    return _largest(records, record, prosecutor_risk.oracle)
+    return _largest(records, record, prosecutor_risk_oracle)
 
 
 def oracle_population_risk(records: Records, record: int) -> float:
-    return _largest(records, record, individual_risk.oracle)
+    return _largest(records, record, individual_risk_oracle)
 
 
 def _largest(records: Records, record: int, risk: Callable[[Records, int], float]) -> float:
@@ -87,7 +86,7 @@ def _largest(records: Records, record: int, risk: Callable[[Records, int], float
     return max(records.household_risk(household, risk) for household in present)
 
 
-NUMBER = Measure(
+HOUSEHOLDS = Measure(
     name="households",
     title="households in a class",
     kind="privacy",
@@ -105,7 +104,7 @@ NUMBER = Measure(
     use="A class of one family reveals the values of that family, however many members it has.",
     unit="count",
 )
-ALONE = Measure(
+HOUSEHOLDS_ALONE = Measure(
     name="household_uniques",
     title="unique households, share",
     kind="privacy",
@@ -122,7 +121,7 @@ ALONE = Measure(
     use="To see how many families are behind a class of one household.",
     unit="share",
 )
-RISK = Measure(
+HOUSEHOLD_RISK = Measure(
     name="household_risk",
     title="household risk in the sample",
     kind="privacy",
@@ -140,7 +139,7 @@ RISK = Measure(
     use="A member who is found reveals the other members of the household.",
     unit="share",
 )
-POPULATION_RISK = Measure(
+HOUSEHOLD_POPULATION_RISK = Measure(
     name="household_individual_risk",
     title="household risk in the population",
     kind="privacy",
@@ -160,4 +159,4 @@ POPULATION_RISK = Measure(
     elsewhere={"sdcMicro": "hierarchical risk"},
     unit="share",
 )
-MEASURES = (NUMBER, ALONE, RISK, POPULATION_RISK)
+MEASURES = (HOUSEHOLDS, HOUSEHOLDS_ALONE, HOUSEHOLD_RISK, HOUSEHOLD_POPULATION_RISK)

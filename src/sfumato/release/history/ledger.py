@@ -21,18 +21,19 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.base.files import sync, write_bytes, write_text
+from sfumato.base.formats import parse_json, read_json
+from sfumato.base.trust import state_folder
+from sfumato.errors import InputError, nearest
+from sfumato.release.history.description import Description
+from sfumato.release.history.people import HashedRows, Sketch
+from sfumato.study.sections import REASON_EXPECTED, reason_given
+
 try:
     import fcntl
 except ImportError:  # a system without such locks
     fcntl = None  # type: ignore[assignment]
 
-from sfumato.errors import InputError, nearest
-from sfumato.release.history.people import HashedRows, Sketch
-from sfumato.release.history.shown import Description
-from sfumato.runtime.atomic import sync, write_bytes, write_text
-from sfumato.runtime.json_files import parse_json, read_json
-from sfumato.runtime.seal import state_folder
-from sfumato.study.policy import REASON_EXPECTED, reason_given
 
 FOLDER = "ledger"
 LINES = "releases.jsonl"

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.runtime.arrays import Counts64
-from sfumato.sources.cells import cleaned
-from sfumato.sources.engines.engine import Engine, quoted
-from sfumato.sources.source import Source
+from sfumato.base.arrays import Counts64
+from sfumato.data.cells import cleaned
+from sfumato.data.engine import Engine
+from sfumato.data.source import Source, quoted
 
 KEPT = 2**18  # hashes that are kept; of a table with more different rows, the smallest of them are a sample
 LARGEST = 2**64 - 1

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.base.arrays import Floats
+from sfumato.data.engine import Engine
+from sfumato.data.source import Source
+from sfumato.data.value_counts import cell_sql
 from sfumato.measures.channel import attribute_figures
 from sfumato.plans.channel import Channel
+from sfumato.release.history.description import Description, ShownColumn
 from sfumato.release.history.people import HASH, with_hashes
-from sfumato.release.history.shown import Description, ShownColumn
-from sfumato.runtime.arrays import Floats
-from sfumato.sources.engines.engine import Engine
-from sfumato.sources.source import Source
-from sfumato.sources.value_counts import cell_sql
 
 MANY_CELLS = 4_000_000  # of the matrix of all reports together; further reports are left out beyond it
 

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.runtime.arrays import Codes, Flags, Floats
-from sfumato.sources.cells import cleaned, numeric
-from sfumato.sources.engines.engine import Engine, quoted
-from sfumato.sources.source import Source
+from sfumato.base.arrays import Codes, Flags, Floats
+from sfumato.data.cells import cleaned, numeric
+from sfumato.data.engine import Engine
+from sfumato.data.source import Source, quoted
 
 Hashes = npt.NDArray[np.int64]
 SAMPLE = 20_000  # rows looked at

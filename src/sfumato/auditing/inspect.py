@@ -1,0 +1,433 @@
+"""Look at a table nobody has declared anything about yet: its columns, and what singles its records out.
+
+Small sets of columns that single most records out, looked for over all columns of a table.
+
+Every column and every pair is looked at, and of three columns those that extend the best pairs. Where that would be
+too much work the sets are looked for among some of the rows; the figures that are told are always of all rows.
+
+A run file to start from: what was found out about a table, with a comment wherever something is to be decided.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from sfumato.auditing.uniqueness import Uniqueness, uniqueness_in_units, uniqueness_of
+from sfumato.base.arrays import Counts64
+from sfumato.base.settings import Noted, toml_text, toml_value
+from sfumato.data.engine import Engine, open_engine
+from sfumato.data.frame import Frame, is_frame
+from sfumato.data.known_columns import spelled
+from sfumato.data.open import open_source
+from sfumato.data.profile import ColumnProfile, MissingCost, complete_rows, missing_costs, profile
+from sfumato.data.repeating import Repeating, repeating
+from sfumato.data.settings import IN_MEMORY, DataSettings, EngineOptions, Role
+from sfumato.data.source import Source
+from sfumato.data.suggest import Suggestion, suggest_all, with_holders
+from sfumato.errors import InputError, counted, nearest, shortened
+from sfumato.hierarchies.build import default_widths
+from sfumato.tables.domain import KEYED
+
+WORK = 300_000_000  # rows times pairs that are looked at
+LEAST_ROWS, MOST_ROWS = 2_000, 1_000_000
+BEAM = 12  # pairs that are extended to three columns
+SHOWN = 3  # sets of each size
+ALONE = 0.5  # a column that singles out so many by itself is left out of larger sets, where it would tell nothing
+
+Sets = dict[tuple[int, ...], int]  # places of columns, and how many records they single out
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Columns, and the share of records that nobody shares their values with."""
+
+    columns: tuple[str, ...]
+    unique: float
+
+
+@dataclass(frozen=True)
+class SinglingOut:
+    """The sets that single most records out, by size; and among how many rows they were looked for."""
+
+    combinations: tuple[Combination, ...]
+    rows_searched: int
+
+
+def sets_that_single_out(engine: Engine, source: Source, names: Sequence[str], rows: int) -> SinglingOut:
+    """Look for sets of up to three columns in the table `profiled`, which has a source's columns as clean text."""
+    if not names or rows < 2:
+        return SinglingOut((), rows)
+    pairs = max(len(names) * (len(names) - 1) // 2, 1)
+    wanted = min(max(WORK // pairs, LEAST_ROWS), MOST_ROWS)
+    step = -(-rows // wanted)
+    codes = _codes(engine, source, names, step)
+    chosen = _chosen(codes)
+    sets = []
+    for places in chosen:
+        columns = tuple(names[column] for column in places)
+        cells = [source.column(name).sql for name in columns]
+        share = uniqueness_of(engine, cells, "profiled").unique_share if step > 1 else _share(codes, places)
+        sets.append(Combination(columns, share))
+    sets.sort(key=lambda one: (len(one.columns), -one.unique, one.columns))
+    return SinglingOut(tuple(sets), codes.shape[1])
+
+
+def best_sets(codes: Counts64) -> list[tuple[tuple[int, ...], float]]:
+    """The sets of up to three columns that single most records out, with the share they do; `codes` by column and row.
+
+    Where there are very many rows, every so-manieth is looked at.
+
+    >>> best_sets(np.array([[0, 0, 1, 1], [0, 1, 0, 1]]))[-1]
+    ((0, 1), 1.0)
+    """
+    if not codes.size:
+        return []
+    pairs = max(len(codes) * (len(codes) - 1) // 2, 1)
+    step = -(-codes.shape[1] // min(max(WORK // pairs, LEAST_ROWS), MOST_ROWS))
+    some = codes[:, ::step]
+    return [(places, _share(some, places)) for places in _chosen(some)]
+
+
+def _codes(engine: Engine, source: Source, names: Sequence[str], step: int) -> Counts64:
+    """Each column's values as numbers, for every row or every `step`-th."""
+    cells = (f"coalesce({source.column(name).sql}, '')" for name in names)
+    hashed = ", ".join(f"{engine.hashed([cell])} AS h{position}" for position, cell in enumerate(cells))
+    rows = engine.arrays(f"SELECT {hashed} FROM profiled WHERE r % {step} = 0")
+    return np.stack([np.unique(np.asarray(rows[f"h{i}"]), return_inverse=True)[1] for i in range(len(names))])
+
+
+def _chosen(codes: Counts64) -> list[tuple[int, ...]]:
+    """The best sets of one, two and three columns, as places."""
+    alone: Sets = {(column,): _unique(codes[column]) for column in range(len(codes))}
+    rest = [column for column in range(len(codes)) if alone[(column,)] < ALONE * codes.shape[1]]
+    widths = [int(codes[column].max()) + 1 for column in range(len(codes))]
+    two: Sets = {(a, b): _unique(codes[a] * widths[b] + codes[b]) for a, b in combinations(rest, 2)}
+    three: Sets = {}
+    for pair in _best(two, BEAM):
+        joined = np.unique(codes[pair[0]] * widths[pair[1]] + codes[pair[1]], return_inverse=True)[1]
+        for column in rest:
+            triple = tuple(sorted({*pair, column}))
+            if len(triple) == 3 and triple not in three:
+                three[triple] = _unique(joined * widths[column] + codes[column])
+    return [*_best(alone, SHOWN), *_best(two, SHOWN), *_best(three, SHOWN)]
+
+
+def _best(unique: Sets, limit: int) -> list[tuple[int, ...]]:
+    return sorted(unique, key=lambda places: (-unique[places], places))[:limit]
+
+
+def _share(codes: Counts64, places: Sequence[int]) -> float:
+    key = np.zeros(codes.shape[1], dtype=np.int64)
+    for column in places:
+        key = np.unique(key * (int(codes[column].max()) + 1) + codes[column], return_inverse=True)[1]
+    return _unique(key) / int(codes.shape[1])
+
+
+def _unique(key: Counts64) -> int:
+    """How many numbers occur once."""
+    top = int(key.max()) + 1
+    if top <= 4 * len(key):
+        return int(np.count_nonzero(np.bincount(key, minlength=top) == 1))
+    ordered = np.sort(key)
+    new = np.concatenate([[True], ordered[1:] != ordered[:-1], [True]])
+    return int(np.count_nonzero(new[1:] & new[:-1]))
+
+
+def first_run_file(
+    source: Source,
+    columns: Sequence[tuple[ColumnProfile, Suggestion]],
+    *,
+    path: str,
+    password_file: str | None,
+    codebook: str | None = None,
+    na: Sequence[str],
+    candidates: Mapping[str, Sequence[str]],
+    costs: Mapping[str, MissingCost],
+    complete: int,
+) -> str:
+    """The text of a run file. A column that nothing is known about has no role, so nothing runs before it gets one."""
+    undecided = sum(suggestion.role is None for _, suggestion in columns)
+    head = ["A first run file. The roles are suggestions: check each line and correct it where needed."]
+    if undecided:
+        head.append(
+            f"{counted(undecided, 'column')} {'has' if undecided == 1 else 'have'} no role yet: nothing runs until "
+            "each has one. Remove the # and write a role."
+        )
+    rows = columns[0][0].rows
+    rule = Noted(
+        "category",
+        f'category | drop | wildcard; "drop" would leave out {rows - complete:,} of {rows:,} rows',
+        _candidates(candidates, costs),
+    )
+    declared = [n for n in source.names if (about := source.codebook.column(n)).missing or about.ranges]
+    applied = f"The codebook declares missing codes for {shortened(map(_shown, declared))}: they are applied."
+    na_words = Noted(list(na), "codes for missing values, in addition to empty cells", [applied] if declared else [])
+    settings = {
+        "version": 1,
+        "data": _data(source, path, password_file, codebook) | {"na": na_words, "missing": rule},
+        "columns": Noted(
+            {column.name: _column(column, suggestion) for column, suggestion in columns},
+            above=[f"Roles: {', '.join(Role)}."],
+        ),
+    }
+    return toml_text(settings, head)
+
+
+def _data(source: Source, path: str, password_file: str | None, codebook: str | None) -> dict[str, Any]:
+    """The [data] section up to what means missing: what it takes to read the table again, nothing left to detect."""
+    asked = {"path": path, "table": source.settings.table, "query": source.settings.query}
+    asked |= {"password_file": password_file}
+    settings: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
+    dialect = source.dialect
+    if dialect is not None:
+        settings["separator"] = dialect.separator
+        if source.settings.quote is not None:
+            settings["quote"] = dialect.quote
+        if dialect.decimal == "," or source.settings.decimal is not None:
+            settings["decimal"] = dialect.decimal
+        if dialect.encoding != "utf-8":
+            settings["encoding"] = Noted(dialect.encoding, "detected; check that letters such as é and ß look right")
+        if not dialect.header:
+            settings["header"] = False
+    own = {"sheet": source.settings.sheet, "header_row": source.settings.header_row, "codebook": codebook}
+    settings |= {key: value for key, value in own.items() if value is not None}
+    if source.settings.names is not None or (dialect is not None and not dialect.header):
+        settings["names"] = Noted(list(source.names), "change them to your own")
+    return settings
+
+
+def _candidates(candidates: Mapping[str, Sequence[str]], costs: Mapping[str, MissingCost]) -> list[str]:
+    """What may mean missing: `na` holds for every column, so a code is never put there by itself."""
+    if not candidates:
+        return []
+    said = "These may also be codes for missing values; a value listed in na is missing in every column of the table:"
+    lines = [said]
+    for word, names in candidates.items():
+        lines.append(f"  {toml_value(word)} in {shortened(map(_shown, names))}")
+        if word in costs:
+            lines += [f"    {rule}: {says}" for rule, says in costs[word].sentences().items()]
+    return lines
+
+
+def _column(column: ColumnProfile, suggestion: Suggestion) -> Noted:
+    label = f"{_shown(column.label)}: " if column.label else ""
+    about = f"{label}{suggestion.reason}; {_seen(column)}"
+    tree = recipe(column)
+    if suggestion.role is None:
+        about += f"; as a quasi_identifier: hierarchy = {toml_value(tree)}"
+        return Noted({"role": ""}, about, active=False)
+    own = {"hierarchy": tree} if suggestion.role is Role.QUASI_IDENTIFIER else {}
+    return Noted({"role": str(suggestion.role)} | own, about)
+
+
+def _seen(column: ColumnProfile) -> str:
+    missing = f", {column.missing:,} missing" if column.missing else ""
+    return f"{counted(column.distinct, 'value')}{missing}"
+
+
+def _shown(name: str) -> str:
+    """A name in a comment: one line, whatever it holds."""
+    return name if name.isprintable() else toml_value(name)
+
+
+def recipe(column: ColumnProfile) -> dict[str, Any]:
+    """A first hierarchy for a column."""
+    if column.kind == "date":
+        return {"build": "date"}
+    if re.search(r"\b(zip\w*|postal|postcode|plz)\b", spelled(column.name)):
+        return {"build": "prefix"}
+    if column.kind in ("whole", "number") and column.distinct > 20 and column.lowest is not None and column.typical:
+        if (column.highest or 0.0) - column.lowest > 4 * (column.typical[1] - column.typical[0]):
+            return {"build": "quantile"}  # a few extreme values would leave everybody else in one interval
+        widths = default_widths([column.lowest, column.highest or column.lowest])
+        return {"build": "interval", "widths": [int(width) if width == int(width) else width for width in widths]}
+    return {"build": "frequency" if column.distinct > 20 else "flat"}
+
+
+@dataclass(frozen=True, repr=False)
+class Inspection:
+    """What a look at a table showed.
+
+    `everything` is how unique its records are over all columns that may be released: all but those that are suggested
+    as identifiers or to be left out. `rows_searched` is among how many rows `combinations` were looked for; their
+    figures are of all rows. `complete` rows have no missing value in a column that may be measured. `missing_costs` say
+    of each value that may mean missing what each rule would cost. `repeating` are the columns that number persons or
+    households and repeat. `persons` is `everything` in persons, where a column is suggested as their number.
+    """
+
+    source: Source
+    columns: tuple[ColumnProfile, ...]
+    suggestions: tuple[Suggestion, ...]
+    combinations: tuple[Combination, ...]
+    rows_searched: int
+    everything: Uniqueness
+    complete: int
+    missing_costs: Mapping[str, MissingCost] = field(default_factory=dict)
+    repeating: tuple[Repeating, ...] = ()
+    persons: Uniqueness | None = None
+
+    def __repr__(self) -> str:
+        columns = counted(len(self.columns), "column")
+        return f"<Inspection of {self.source.title}: {counted(self.rows, 'record')}, {columns}>"
+
+    @property
+    def rows(self) -> int:
+        return self.columns[0].rows
+
+    @property
+    def undecided(self) -> list[str]:
+        """The columns that nothing is known about: nothing runs before each has a role."""
+        return [c.name for c, s in zip(self.columns, self.suggestions, strict=True) if s.role is None]
+
+    @property
+    def na_words(self) -> list[str]:
+        """What nearly always means missing: what was declared, and the usual words that occur."""
+        return sorted({word for column in self.columns for word in column.na_words} | set(self.source.settings.na))
+
+    @property
+    def missing_candidates(self) -> dict[str, list[str]]:
+        """What may mean missing, and in which columns. Declared in `na`, a value means missing in every column."""
+        candidates: dict[str, list[str]] = {}
+        for column, suggestion in zip(self.columns, self.suggestions, strict=True):
+            for word in column.candidates if suggestion is not LEFT_OUT else ():
+                candidates.setdefault(word, []).append(column.name)
+        return candidates
+
+    def as_dict(self) -> dict[str, Any]:
+        """The inspection as JSON knows it.
+
+        Returns:
+            The inspection as `sfumato inspect --json` prints it.
+        """
+        described = zip(self.columns, self.suggestions, strict=True)
+        return {
+            "rows": self.rows,
+            "columns": {column.name: column.as_dict() | suggestion.as_dict() for column, suggestion in described},
+            "undecided": self.undecided,
+            "missing_codes": {word: cost.as_dict() for word, cost in self.missing_costs.items()},
+            "repeating": [each.as_dict() for each in self.repeating],
+            "combinations": [{"columns": list(c.columns), "unique": c.unique} for c in self.combinations],
+            "combinations_searched_in_rows": self.rows_searched,
+            "all_columns": self.everything.as_dict(),
+            **({} if self.persons is None else {"all_columns_in_persons": self.persons.as_dict()}),
+        }
+
+    def run_file(self, path: str, password_file: str | None = None, codebook: str | None = None) -> str:
+        """A run file to start from; `path`, `password_file` and `codebook` are how it calls these files.
+
+        Args:
+            path: how the run file calls the table.
+            password_file: how it calls the file with the password of a database.
+            codebook: how it calls the codebook.
+
+        Returns:
+            The text of a run file, with every suggestion and its reason.
+        """
+        return first_run_file(
+            self.source,
+            list(zip(self.columns, self.suggestions, strict=True)),
+            path=path,
+            password_file=password_file,
+            codebook=codebook,
+            na=self.na_words,
+            candidates=self.missing_candidates,
+            costs=self.missing_costs,
+            complete=self.complete,
+        )
+
+
+LEFT_OUT = Suggestion(Role.DROP, "not among the columns to keep")
+
+
+def inspect(
+    table: Any, /, options: EngineOptions | None = None, keep: Sequence[str] | None = None, **settings: Any
+) -> Inspection:
+    """Profile a table, suggest roles, and find the small sets of columns that single most records out.
+
+    `table` is the path of a file, the address of a database, or a table in memory. `settings` are those of the [data]
+    section; encoding and header are detected unless given.
+
+    Args:
+        table: the path of a file, the address of a database, or a table in memory.
+        options: memory limit and threads of the engine.
+        keep: the columns that the release is about, where they are few of many: the others are to be left out.
+        **settings: settings of `[data]` by name, where they cannot be detected.
+
+    Returns:
+        What was seen: columns, suggested roles, sets of columns that single people out.
+    """
+    if is_frame(table):
+        source = open_source(DataSettings.checked(path=IN_MEMORY, **settings), frame=Frame(table))
+    else:
+        source = open_source(
+            DataSettings.checked(path=str(table), **({"encoding": "auto", "header": "auto"} | settings))
+        )
+    with open_engine("duckdb", options) as engine:
+        columns = profile(engine, source)
+        suggested = suggest_all(columns)
+        found = repeating_in(engine, source, columns, suggested)
+        suggestions = with_holders(_kept(suggested, columns, keep), columns, found)
+        leaving = _leaving(columns, suggestions)
+        singled = sets_that_single_out(engine, source, leaving, columns[0].rows)
+        cells = [source.column(name).sql for name in leaving]
+        everything = uniqueness_of(engine, cells, "profiled")
+        numbers = [c.name for c, one in zip(columns, suggestions, strict=True) if one.role is Role.UNIT]
+        unit = source.column(numbers[0]).sql if numbers else None
+        persons = None if unit is None else uniqueness_in_units(engine, cells, "profiled", unit)
+        measured = [c.name for c, s in zip(columns, suggestions, strict=True) if s.role is None or s.role.measured]
+        words = {word for column in columns for word in column.na_words} | set(source.settings.na)
+        complete = complete_rows(engine, source, measured, sorted(words))
+        told = [column for column, suggestion in zip(columns, suggestions, strict=True) if suggestion is not LEFT_OUT]
+        candidates = sorted({word for column in told for word in column.candidates})
+        keyed = [c.name for c, s in zip(columns, suggestions, strict=True) if s.role is None or s.role in KEYED]
+        costs = missing_costs(engine, source, candidates, keyed, sorted(words))
+    return Inspection(
+        source=source,
+        columns=tuple(columns),
+        suggestions=tuple(suggestions),
+        combinations=singled.combinations,
+        rows_searched=singled.rows_searched,
+        everything=everything,
+        complete=complete,
+        missing_costs=costs,
+        repeating=tuple(found),
+        persons=persons,
+    )
+
+
+def repeating_in(
+    engine: Engine, source: Source, columns: Sequence[ColumnProfile], suggestions: Sequence[Suggestion]
+) -> list[Repeating]:
+    """The columns of a profiled table that number persons or households and repeat, by the suggested roles."""
+    roles = {column.name: one.role for column, one in zip(columns, suggestions, strict=True)}
+    return repeating(engine, source, roles, "profiled", {column.name: column.sql for column in source.columns})
+
+
+def _leaving(columns: Sequence[ColumnProfile], suggestions: Sequence[Suggestion]) -> list[str]:
+    """The columns that may be released, as far as is known."""
+    return [c.name for c, s in zip(columns, suggestions, strict=True) if s.role is None or s.role.released]
+
+
+def _kept(
+    suggestions: Sequence[Suggestion], columns: Sequence[ColumnProfile], keep: Sequence[str] | None
+) -> list[Suggestion]:
+    """The suggestions, but that what is not to be kept is left out."""
+    if keep is None:
+        return list(suggestions)
+    names = [column.name for column in columns]
+    wanted = [name for name in ([keep] if isinstance(keep, str) else keep) if name]
+    if not wanted:
+        raise InputError(
+            "no columns to keep", expected="names of columns of the table", remedy=f'keep = ["{names[0]}"]'
+        )
+    if unknown := [name for name in wanted if name not in names]:
+        raise InputError(
+            f"no column {shortened(unknown)}", expected="columns of the table", remedy=nearest(unknown[0], names)
+        )
+    return [one if name in wanted else LEFT_OUT for name, one in zip(names, suggestions, strict=True)]

@@ -1,0 +1,1 @@
+"""Atomic files, trusted folders, limits on foreign files, progress, compiled loops, notebooks."""

@@ -1,0 +1,283 @@
+"""JSON files, which may come from anybody: of a bounded size and depth, with finite numbers and text in UTF-8.
+
+Every JSON file of a folder is read here.
+
+Small Parquet files of our own folders, which may come from anybody: a few bytes can stand for billions of rows.
+
+XML that may come from anybody: no declarations of entities or types, of a bounded depth and number of elements.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.parsers import expat
+
+from sfumato.base.arrays import Counts64, array_of, arrow_table
+from sfumato.base.trust import note_input
+from sfumato.errors import DataError, reason_of
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+MAX_BYTES = 256 << 20  # a front of a hundred thousand points has some tens of megabytes
+MAX_DEPTH = 64  # lists and objects inside each other; what is written here has fewer than ten
+HALF = re.compile(r"\\u[dD][89a-fA-F]")  # one of the two halves by which JSON may write a character
+ANYTHING = "a JSON file that Sfumato wrote"
+
+
+def read_json(
+    path: str | Path, *, limit: int = MAX_BYTES, expected: str = ANYTHING, remedy: str = "", noted: bool = True
+) -> Any:
+    """What a JSON file holds. What cannot be read is a `DataError` that names the file and the reason.
+
+    A file that is `noted` is an input of the command, which does not write over it.
+    """
+    path = Path(path)
+    raw = read_limited(path, limit, expected=expected, noted=noted)
+    return parse_json(raw, str(path), expected=expected, remedy=remedy)
+
+
+def read_limited(path: Path, limit: int = MAX_BYTES, *, expected: str = ANYTHING, noted: bool = True) -> bytes:
+    """The bytes of a regular file, unless there are too many."""
+    try:
+        with (note_input(path) if noted else path).open("rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            raw = stream.read(limit + 1) if size <= limit else b""
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {reason_of(error)}", expected=expected) from error
+    if max(size, len(raw)) > limit:
+        raise DataError(f"{path} is larger than {_size(limit)}", expected=expected)
+    return raw
+
+
+def parse_json(raw: bytes | str, name: str, *, expected: str = ANYTHING, remedy: str = "") -> Any:
+    """What a JSON text holds; `name` is what messages call it.
+
+    >>> parse_json('{"k": 5}', "a.json")
+    {'k': 5}
+    >>> parse_json('{"k": NaN}', "a.json")
+    Traceback (most recent call last):
+    sfumato.errors.DataError: a.json holds NaN
+      expected: finite numbers
+    """
+
+    def refused(why: str, instead: str = expected) -> DataError:
+        return DataError(f"{name} {why}", expected=instead, remedy=remedy)
+
+    def constant(word: str) -> float:
+        raise refused(f"holds {word}", "finite numbers")
+
+    def finite(text: str) -> float:
+        value = float(text)
+        if not math.isfinite(value):
+            raise refused("contains a number that is out of range", "finite numbers")
+        return value
+
+    try:
+        text = raw if isinstance(raw, str) else raw.decode("utf-8")
+        value = json.loads(text, parse_constant=constant, parse_float=finite)
+    except UnicodeDecodeError:
+        raise refused("cannot be read: it is not text in UTF-8") from None
+    except RecursionError:
+        raise refused("is nested too deeply", f"at most {MAX_DEPTH} levels") from None
+    except json.JSONDecodeError:
+        raise refused("cannot be read: it is not JSON") from None
+    except ValueError:  # Python's own limit
+        raise refused("holds a whole number with thousands of digits", "numbers that can be used") from None
+    if _deeper(value, MAX_DEPTH):
+        raise refused("is nested too deeply", f"at most {MAX_DEPTH} levels")
+    if HALF.search(text) and not _writable(value):
+        raise refused("contains an incomplete character", "text in UTF-8")
+    return value
+
+
+def without_infinities(content: dict[str, Any]) -> dict[str, Any]:
+    """The same without infinities: null instead, and where they stood under "infinite".
+
+    >>> without_infinities({"value": float("inf"), "columns": {"a": float("inf"), "b": 1.0}})
+    {'value': None, 'columns': {'a': None, 'b': 1.0}, 'infinite': ['value', 'columns.a']}
+    """
+    infinite: list[str] = []
+
+    def clean(value: Any, where: str) -> Any:
+        if isinstance(value, dict):
+            return {name: clean(inner, f"{where}.{name}" if where else name) for name, inner in value.items()}
+        if isinstance(value, float) and not math.isfinite(value):
+            infinite.append(where)
+            return None
+        return value
+
+    cleaned: dict[str, Any] = clean(content, "")
+    return cleaned | ({"infinite": infinite} if infinite else {})
+
+
+def json_lines(content: Mapping[str, Any]) -> str:
+    """A JSON object with a line for each key, and for each entry of a list in it.
+
+    Python's own indented form is written letter by letter, and takes long where there are thousands of entries.
+
+    >>> print(json_lines({"a": 1, "b": [{"c": 2}, {"c": 3}]}))
+    {
+     "a": 1,
+     "b": [
+      {"c": 2},
+      {"c": 3}
+     ]
+    }
+    """
+
+    def text(value: Any) -> str:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+    def entry(value: Any) -> str:
+        if isinstance(value, list) and value:
+            return "[\n  " + ",\n  ".join(map(text, value)) + "\n ]"
+        return text(value)
+
+    return "{\n " + ",\n ".join(f"{text(key)}: {entry(value)}" for key, value in content.items()) + "\n}"
+
+
+def _deeper(value: Any, depth: int) -> bool:
+    """Whether lists and objects are nested deeper; level by level, because they may be deeper than Python calls."""
+    held = [value]
+    for _ in range(depth + 1):
+        inside: list[Any] = []
+        for one in held:
+            if isinstance(one, dict):
+                inside += [part for part in one.values() if isinstance(part, dict | list)]
+            elif isinstance(one, list):
+                inside += [part for part in one if isinstance(part, dict | list)]
+        if not inside:
+            return False
+        held = inside
+    return True
+
+
+def _writable(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _size(count: int) -> str:
+    return f"{count >> 20} MB" if count >> 20 else f"{count >> 10} kB"
+
+
+MAX_ROWS = 1 << 25
+MAX_COLUMNS = 10_000
+
+
+def read_parquet(path: Path, columns: Sequence[str], *, limit: int = MAX_ROWS, expected: str) -> pyarrow.Table:
+    """Some columns of whole numbers, unless there are too many rows. What cannot be read is a `DataError`."""
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        with pyarrow.parquet.ParquetFile(note_input(path)) as file:
+            if file.metadata.num_rows > limit:
+                raise DataError(f"{path} has more than {limit:,} rows", expected=expected)
+            kinds = {name: file.schema_arrow.field(name).type for name in columns}
+            if not all(pyarrow.types.is_integer(kind) for kind in kinds.values()):
+                raise DataError(f"{path} cannot be read: its columns are not whole numbers", expected=expected)
+            table = file.read(list(columns))
+    except (OSError, KeyError, ValueError, TypeError, pyarrow.ArrowException) as error:
+        raise DataError(f"{path} cannot be read", expected=expected) from error
+    if any(table.column(name).null_count for name in columns):
+        raise DataError(f"{path} cannot be read: it lacks cells", expected=expected)
+    return table
+
+
+def write_numbers(path: Path, columns: Mapping[str, Counts64]) -> None:
+    """Named columns of whole numbers, of one length."""
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(arrow_table(columns), path)
+
+
+def read_numbers(path: Path, *, expected: str) -> dict[str, Counts64]:
+    """The columns that `write_numbers` wrote, whatever their names."""
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        names = pyarrow.parquet.read_schema(path).names
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        raise DataError(f"{path} cannot be read", expected=expected) from error
+    if len(names) > MAX_COLUMNS or len(set(names)) < len(names):
+        raise DataError(f"{path} has too many columns, or two of one name", expected=expected)
+    table = read_parquet(path, names, limit=MAX_ROWS // max(len(names), 1), expected=expected)
+    return {name: array_of(table, name) for name in names}
+
+
+MOST_DEPTH, MOST_ELEMENTS = 32, 200_000
+
+
+@dataclass
+class Element:
+    """An element: its name, the text directly in it, the elements in it."""
+
+    name: str
+    text: str = ""
+    inside: list[Element] = field(default_factory=list)
+
+    def all(self, name: str) -> Iterator[Element]:
+        """Every element of a name at any depth, in the order of the file."""
+        for element in self.inside:
+            if element.name == name:
+                yield element
+            yield from element.all(name)
+
+    def said(self, name: str) -> str | None:
+        """The text of the first element of a name directly in this one, None if there is none."""
+        return next((element.text.strip() for element in self.inside if element.name == name), None)
+
+
+def parse_xml(raw: bytes, name: str, *, expected: str) -> Element:
+    """The root element of a text; `name` is what messages call it. Attributes are not kept.
+
+    >>> parse_xml(b"<a><b>5</b><b>6</b></a>", "a.xml", expected="a list").said("b")
+    '5'
+    """
+    root, open_elements, count = Element(""), [], 0
+    open_elements.append(root)
+
+    def refused(why: str) -> DataError:
+        return DataError(f"{name} {why}", expected=expected)
+
+    def start(tag: str, _: dict[str, str]) -> None:
+        nonlocal count
+        count += 1
+        if len(open_elements) > MOST_DEPTH or count > MOST_ELEMENTS:
+            raise refused("has more elements, or deeper ones, than such a file needs")
+        element = Element(tag)
+        open_elements[-1].inside.append(element)
+        open_elements.append(element)
+
+    def end(_: str) -> None:
+        open_elements.pop()
+
+    def text(part: str) -> None:
+        open_elements[-1].text += part
+
+    def declared(*_: object) -> None:
+        raise refused("declares a document type or entities, which can stand for other files or for endless text")
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, text
+    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = declared
+    try:
+        parser.Parse(raw, True)
+    except expat.ExpatError as error:
+        raise refused(f"is not well-formed XML: line {error.lineno}") from None
+    return root.inside[0]

@@ -1,1 +1,0 @@
-"""Other recodings of the same table: Mondrian, Datafly, the best node."""

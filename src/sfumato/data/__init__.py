@@ -1,0 +1,1 @@
+"""Tables: files, databases, frames and the engines that run SQL; their columns, roles, labels and profiles."""

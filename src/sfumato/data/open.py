@@ -1,0 +1,295 @@
+"""Open a table where it is: look at a file's head, or ask a database, and say what the columns are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from sfumato.base.files import Scratch
+from sfumato.base.settings import UNPRINTABLE
+from sfumato.base.trust import note_input
+from sfumato.data.codebook_files import read_codebook
+from sfumato.data.csv import SAMPLE_BYTES, detect
+from sfumato.data.database import Database
+from sfumato.data.engine import open_engine
+from sfumato.data.frame import Frame
+from sfumato.data.labelled_read import converted
+from sfumato.data.settings import FOREIGN, IN_MEMORY, DataSettings, is_database
+from sfumato.data.source import TEXT, Column, Source, engine_name
+from sfumato.data.statistical import ENDINGS, LABELLED, TITLES
+from sfumato.errors import DataError, counted, shortened
+
+MOST_COLUMNS = 4_000  # each is looked at by itself, so that many take minutes
+
+
+def open_source(settings: DataSettings, folder: Path | None = None, frame: Frame | None = None) -> Source:
+    """Look at a file's head and say what its columns are.
+
+    `folder` is what a relative path is relative to: the folder of the run file. `frame` is the table itself,
+    where the settings say that it is in memory.
+    """
+    if settings.path == IN_MEMORY:
+        return _open_frame(settings, frame)
+    if settings.path == FOREIGN:
+        raise DataError(
+            "the folder was made elsewhere, or was changed since, so no table that it names is opened",
+            expected="a run file of your own that names the table",
+            remedy='give run = "run.toml", a run file of your own',
+        )
+    if is_database(settings.path):
+        return _open_database(settings, folder or Path())
+    if settings.table is not None or settings.query is not None or settings.password_file is not None:
+        raise DataError(
+            "table, query and password_file are for databases, and the path is that of a file",
+            expected='a path such as "postgresql://host/name" or "sqlite:people.db"',
+        )
+    path = Path(settings.path)
+    path = path if path.is_absolute() else (folder or Path()) / path
+    files = [note_input(file) for file in matching_files(path)]
+    kind = settings.format or _kind(files[0])
+    if kind in LABELLED:
+        source = _open_labelled(path, files, settings, kind)
+    else:
+        source = _open_parquet(path, files, settings) if kind == "parquet" else _open_csv(path, files, settings)
+    _check_names(source)
+    return _with_codebook(source, folder or Path())
+
+
+def _kind(file: Path) -> str:
+    """The format of a file by its ending; what has no other is text."""
+    ending = file.suffix.lower()
+    return "parquet" if file.suffix in (".parquet", ".pq") else ENDINGS.get(ending, "csv")
+
+
+def matching_files(path: Path) -> list[Path]:
+    """The file of that very name, the parts in the folder of that name, or else the files that match a pattern.
+
+    `*` and `?` make a pattern of a name that no file has; brackets never do. Files are in the order of their names.
+    """
+    if path.is_dir():
+        return _parts(path)
+    if not path.exists() and ("*" in path.name or "?" in path.name):
+        files = sorted(path.parent.glob(path.name.replace("[", "[[]")))
+        if not files:
+            raise DataError(f"no file matches {path.name}", expected="at least one file")
+        return files
+    if not path.exists():
+        near = sorted(p.name for p in path.parent.glob("[!.]*") if p.is_file()) if path.parent.is_dir() else []
+        raise DataError(
+            f"there is no file {path}",
+            expected="an existing CSV or Parquet file",
+            remedy=f"one of: {shortened(near)}" if near else "check the path; it is relative to the run file",
+        )
+    return [path]
+
+
+def _parts(folder: Path) -> list[Path]:
+    """The files of a table that stands in a folder in parts. What starts with a dot or a dash below is no part."""
+    inside = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
+    if any(path.is_dir() for path in inside):
+        raise DataError(
+            f"{folder.name or folder} has folders inside",
+            expected="a file, or a folder with the parts of one table and nothing else",
+            remedy=f'path = "{folder / "*.parquet"}", or write the table without partition folders',
+        )
+    kinds = {path.suffix.removesuffix(".gz") or path.with_suffix("").suffix for path in inside}
+    if len(kinds) != 1:
+        raise DataError(
+            f"{folder.name or folder} is a folder with {len(inside)} files of {len(kinds)} kinds",
+            expected="a file, or a folder with the parts of one table and nothing else",
+            remedy=f'path = "{folder / "*.parquet"}"',
+        )
+    return inside
+
+
+def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
+    dialect, rows = detect(files[0], settings)
+    header = rows[0]
+    if dialect.header:
+        names, rows = rows[0], rows[1:]
+    else:
+        names = [f"column{i + 1}" for i in range(len(rows[0]))]
+    _refuse_wide(len(names), path.name)
+    names = _given(settings, names)
+    if not rows:
+        if files[0].stat().st_size > SAMPLE_BYTES:
+            raise DataError(
+                f"the first row of {path.name} is longer than 1 MB",
+                expected="rows of ordinary length, or a Parquet file",
+            )
+        raise DataError(f"{path.name} has a header and no rows", expected="a table with rows")
+    columns = tuple(Column(name.strip(), TEXT, i) for i, name in enumerate(names))
+    if dialect.header:
+        for other in files[1:]:
+            result = detect(other, settings)[1][0]
+            if [name.strip() for name in result] != [name.strip() for name in header]:
+                raise DataError(
+                    f"{other.name} has different columns from {files[0].name}",
+                    expected="the same header in every file",
+                    remedy="put the columns in the same order",
+                )
+    return Source(path, "csv", columns, settings, dialect, files=tuple(files))
+
+
+def _open_parquet(path: Path, files: list[Path], settings: DataSettings) -> Source:
+    import duckdb
+    import pyarrow.parquet
+
+    try:
+        _refuse_wide(pyarrow.parquet.read_metadata(files[0]).num_columns, path.name)
+        with Scratch() as scratch, duckdb.connect() as connection:
+            first = engine_name(files[0], scratch.path)
+            relation = connection.read_parquet(first)
+            natives, types = list(relation.columns), [str(type_) for type_ in relation.types]
+            query = "SELECT name FROM parquet_schema(?) WHERE num_children IS NULL"
+            leaves = [row[0] for row in connection.execute(query, [first]).fetchall()]
+    except (duckdb.Error, pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"{path.name} is not a Parquet file", expected="CSV text or a Parquet file") from error
+    # The engine renames names that differ only in case; the file's own spelling is what a user knows.
+    names = _given(settings, leaves if len(leaves) == len(natives) else natives)
+    _refuse_nested(names, types)
+    columns = tuple(Column(n, t, i) for i, (n, t) in enumerate(zip(names, types, strict=True)))
+    return Source(path, "parquet", columns, settings, native_names=tuple(natives), files=tuple(files))
+
+
+def _open_frame(settings: DataSettings, frame: Frame | None) -> Source:
+    import duckdb
+
+    if frame is None:
+        raise DataError(
+            "the table was in memory, so it cannot be opened from a run file",
+            expected="the table itself",
+            remedy="give it as source, or write it beside its run file with study.save(folder)",
+        )
+    table = frame.table()
+    _refuse_wide(table.num_columns, "the table in memory")
+    names = _given(settings, table.column_names)
+    head = table.slice(0, 0).rename_columns([f"c{position}" for position in range(len(names))])
+    with duckdb.connect() as connection:
+        types = [str(type_) for type_ in connection.from_arrow(head).types] if names else []
+    _refuse_nested(names, types)
+    if not names or table.num_rows == 0:
+        raise DataError("the table in memory has no rows", expected="a table with rows")
+    columns = tuple(Column(n, t, i) for i, (n, t) in enumerate(zip(names, types, strict=True)))
+    source = Source(Path("table.parquet"), "parquet", columns, settings, frame=frame)
+    _check_names(source)
+    return source
+
+
+def _refuse_nested(names: Sequence[str], types: Sequence[str]) -> None:
+    nested = [n for n, t in zip(names, types, strict=True) if t.endswith("]") or t.startswith(("STRUCT", "MAP"))]
+    if nested:
+        raise DataError(
+            f"nested columns: {shortened(nested)}",
+            expected="one plain value per cell",
+            remedy="flatten them first",
+        )
+
+
+def _open_labelled(path: Path, files: list[Path], settings: DataSettings, kind: str) -> Source:
+    """A file of SPSS, Stata, SAS or Excel: all that is read is read from the Parquet that it is converted to."""
+    if len(files) > 1:
+        raise DataError(
+            f"{path.name} stands for {len(files)} files of {TITLES[kind]}",
+            expected="one file; only CSV and Parquet may come in parts",
+        )
+    result = converted(files[0], kind, settings)
+    _refuse_wide(len(result.names), path.name)
+    names = _given(settings, list(result.names))
+    columns = tuple(Column(n.strip(), t, i) for i, (n, t) in enumerate(zip(names, result.types, strict=True)))
+    renamed = {old: column.name for old, column in zip(result.names, columns, strict=True)}
+    return Source(
+        path,
+        kind,
+        columns,
+        settings if result.sheet is None else settings.model_copy(update={"sheet": result.sheet}),
+        native_names=tuple(f"c{position}" for position in range(len(columns))),
+        files=(result.file,),
+        originals=tuple(files),
+        held=result,
+        codebook=result.codebook.with_names(renamed),
+    )
+
+
+def _with_codebook(source: Source, folder: Path) -> Source:
+    """The source with what the codebook that its settings name says of it, over what it says itself."""
+    given = source.settings.codebook
+    if given is None:
+        return source
+    if given == FOREIGN:
+        raise DataError("the folder was made by somebody else, so no codebook that it names is opened")
+    formats = {name: source.codebook.column(name).format for name in source.names}
+    book = read_codebook(folder / given, formats)
+    if not set(book.columns) & set(source.names):
+        raise DataError(
+            f"the codebook {Path(given).name} describes no column of {source.title}",
+            expected="names of columns as the table has them",
+            remedy=f"columns of the table: {shortened(source.names)}",
+        )
+    return replace(source, codebook=book.over(source.codebook))
+
+
+def _scan(source: Source) -> None:
+    """Read a table of a database once, so that its digest is known."""
+    with open_engine() as engine:
+        engine.attach(source, "raw")
+
+
+def _open_database(settings: DataSettings, folder: Path) -> Source:
+    database = Database(settings, folder, _scan)
+    _refuse_wide(len(database.names), database.title)
+    names = _given(settings, database.names)
+    columns = tuple(Column(n, t, i) for i, (n, t) in enumerate(zip(names, database.types, strict=True)))
+    source = Source(Path(database.file_name), "parquet", columns, settings, database=database)
+    _check_names(source)
+    return _with_codebook(source, folder)
+
+
+def _given(settings: DataSettings, names: list[str]) -> list[str]:
+    """The declared names, if any, in place of the file's."""
+    if settings.names is None:
+        return names
+    if len(settings.names) != len(names):
+        raise DataError(
+            f"{counted(len(settings.names), 'name')} for {counted(len(names), 'column')}",
+            expected=f"{counted(len(names), 'name')} under [data] names",
+            remedy="check the separator" if len(names) == 1 else "give one name for each column, in order",
+        )
+    return list(settings.names)
+
+
+def _refuse_wide(columns: int, name: str) -> None:
+    if columns > MOST_COLUMNS:
+        raise DataError(
+            f"{name} has {columns:,} columns",
+            expected=f"at most {MOST_COLUMNS:,}",
+            remedy="keep the columns that describe people, and check the separator",
+        )
+
+
+def _check_names(source: Source) -> None:
+    names = source.names
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+    if repeated:
+        raise DataError(
+            f"{counted(len(repeated), 'column name')} {'is' if len(repeated) == 1 else 'are'} repeated: "
+            f"{shortened(repeated)}",
+            expected="every column name once",
+            remedy="rename them in the file, or give names = [...] under [data]",
+        )
+    odd = next((position for position, name in enumerate(names, start=1) if UNPRINTABLE.search(name)), 0)
+    if odd:
+        raise DataError(
+            f"the name of column {odd} holds control characters, or is not UTF-8",
+            expected="names of printable characters",
+            remedy="rename it in the file, or give names = [...] under [data]",
+        )
+    if "" in names:
+        where = names.index("") + 1
+        raise DataError(
+            f"column {where} has no name",
+            expected="a header with a name for every column",
+            remedy="header = false with names = [...] if the file has no header",
+        )

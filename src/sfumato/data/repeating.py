@@ -1,0 +1,269 @@
+"""Columns that number persons or households and repeat: several rows belong to one of them.
+
+Three things point at such a column. Its role: an identifier that repeats. Its name: a patient, person or household
+number, whatever its role. Its values: few rows have each, and the quasi-identifiers are constant among them, though
+they do not determine each other. A region has many rows, and an occupation says neither age nor sex. Two columns can
+number persons together, as a hospital and the number of a patient in it do: their values say it, where neither does
+alone.
+
+Numbers of persons and households that are written in several ways, so that one person would count as several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+from sfumato.data.cells import cleaned
+from sfumato.data.engine import Engine
+from sfumato.data.known_columns import NAMES, code_of, counts_within, is_name_part, number_named, spelled
+from sfumato.data.settings import Role
+from sfumato.data.source import Source
+from sfumato.errors import DataError, counted
+
+Holder = Literal["unit", "household"]
+FEW = 50  # rows that a number has on average, at most, where only values point at it
+LEAST = 20  # numbers with several rows, at least, before values alone say something
+CONSTANT = 0.95  # share of the rows in numbers with several rows whose quasi-identifier does not vary within them
+COMMON = 0.8  # the largest value of a quasi-identifier that says something by being constant
+MOST_CODES = 30
+MOST_TOGETHER, MOST_PARTNERS = 6, 20  # columns that are looked at together with others, and these
+JOINED = " + "
+TAKEN = "numbered_rows"
+
+
+@dataclass(frozen=True)
+class Repeating:
+    """A column whose values are numbers of persons or households: how many there are, and how many rows they have."""
+
+    column: str
+    holder: Holder
+    values: int
+    rows: int
+    most: int
+
+    @property
+    def mean(self) -> float:
+        return self.rows / max(self.values, 1)
+
+    @property
+    def counts(self) -> str:
+        """Its values and rows, as a clause.
+
+        >>> Repeating("patient_id", "unit", 600, 4483, 12).counts
+        '600 values in 4,483 rows (7.5 rows each on average, 12 at most)'
+        """
+        rows = f"{self.mean:.1f} rows each on average, {self.most:,} at most"
+        return f"{counted(self.values, 'value')} in {self.rows:,} rows ({rows})"
+
+    @property
+    def whose(self) -> str:
+        return "person" if self.holder == "unit" else "household"
+
+    @property
+    def reason(self) -> str:
+        """Why it is suggested as a unit or a household.
+
+        >>> Repeating("patient_id", "unit", 600, 4483, 12).reason
+        '600 values in 4,483 rows: several rows of one person (7.5 on average, 12 at most)'
+        """
+        values = f"{counted(self.values, 'value')} in {self.rows:,} rows"
+        return f"{values}: several rows of one {self.whose} ({self.mean:.1f} on average, {self.most:,} at most)"
+
+    @property
+    def sentence(self) -> str:
+        """What is seen, and what follows.
+
+        >>> print(Repeating("hid", "household", 2, 5, 3).sentence)
+        hid repeats: 2 values in 5 rows (2.5 rows each on average, 3 at most). Several rows may belong to one household.
+        """
+        return f"{self.column} repeats: {self.counts}. Several rows may belong to one {self.whose}."
+
+    def as_dict(self) -> dict[str, str | int | float]:
+        return {
+            "column": self.column,
+            "suggested_role": self.holder,
+            "values": self.values,
+            "rows": self.rows,
+            "mean_rows": round(self.mean, 3),
+            "most_rows": self.most,
+        }
+
+
+def repeating(
+    engine: Engine,
+    source: Source,
+    roles: Mapping[str, Role | None],
+    view: str,
+    cells: Mapping[str, str] | None = None,
+) -> list[Repeating]:
+    """The columns of a view that number persons or households and repeat, by the roles that its columns have so far.
+
+    `cells` is the SQL of each column in the view: that of clean text, unless given.
+    """
+    texts = {name: f"lower(trimmed({cell}))" for name, cell in (cells or _cells(source)).items()}
+    keys = [name for name, role in roles.items() if role is Role.QUASI_IDENTIFIER and name in texts]
+    chosen = candidates(roles)
+    if not chosen:
+        return []
+    partners = [name for name, role in roles.items() if name in texts and role is not Role.WEIGHT][:MOST_PARTNERS]
+    columns = _taken(engine, view, texts, {*keys, *partners, *(name for parts in chosen for name in parts)})
+    found = []
+    for parts in chosen:
+        cell = _together([columns[part] for part in parts])
+        counts = _counts(engine, cell)
+        if counts.values == 0 or counts.rows == counts.values:
+            continue
+        known = _by_name(parts[0], roles)
+        number = roles.get(parts[0]) is Role.IDENTIFIER or (known is not None and not _within(parts[0], counts))
+        others = [columns[key] for key in keys if key not in parts]
+        if (number and not is_name_part(spelled(parts[0]))) or _holds_constant(engine, cell, others, counts):
+            found.append(Repeating(JOINED.join(parts), known or "unit", counts.values, counts.rows, counts.most))
+    singles = [parts[0] for parts in chosen if len(parts) == 1][:MOST_TOGETHER]
+    return found or _in_pairs(engine, singles, partners, keys, columns)
+
+
+def _in_pairs(
+    engine: Engine, names: Sequence[str], partners: Sequence[str], keys: Sequence[str], columns: Mapping[str, str]
+) -> list[Repeating]:
+    """Pairs of columns that number persons together, by their values alone; neither does by itself."""
+    whole = {name: _counts(engine, columns[name]) for name in dict.fromkeys([*names, *partners])}
+    repeats = {name: counts for name, counts in whole.items() if 1 < counts.values < counts.rows}
+    pairs = {frozenset((one, two)): (one, two) for one in names for two in partners if one != two}
+    found = []
+    for pair in pairs.values():
+        if not repeats.keys() >= set(pair) or repeats[pair[0]].values * repeats[pair[1]].values < LEAST:
+            continue
+        cell = _together([columns[name] for name in pair])
+        counts = _counts(engine, cell)
+        others = [columns[key] for key in keys if key not in pair]
+        if counts.values < counts.rows and _holds_constant(engine, cell, others, counts):
+            found.append(Repeating(JOINED.join(pair), "unit", counts.values, counts.rows, counts.most))
+    return found
+
+
+def _taken(engine: Engine, view: str, texts: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
+    """Some columns of a view as a table of clean texts, so that the source is read once; what they are called there."""
+    columns = {name: f"t{place}" for place, name in enumerate(texts) if name in names}
+    named = ", ".join(f"{texts[name]} AS {column}" for name, column in columns.items())
+    engine.run(f"CREATE OR REPLACE TEMP TABLE {TAKEN} AS SELECT {named} FROM {view}")
+    return columns
+
+
+def _together(columns: Sequence[str]) -> str:
+    """Some columns as one text, missing where all are."""
+    joined = " || '|' || ".join(f"coalesce({column}, '')" for column in columns)
+    return f"NULLIF({joined}, '{'|' * (len(columns) - 1)}')" if len(columns) > 1 else columns[0]
+
+
+def _cells(source: Source) -> dict[str, str]:
+    return {column.name: cleaned(source, column) for column in source.columns}
+
+
+def candidates(roles: Mapping[str, Role | None]) -> list[tuple[str, ...]]:
+    """The columns that can number persons or households: named so, identifiers, or of no known meaning.
+
+    First and last names are looked at together.
+
+    >>> candidates({"age": Role.QUASI_IDENTIFIER, "patient_id": Role.DROP, "first name": None, "surname": None})
+    [('patient_id',), ('first name', 'surname')]
+    """
+    parts = tuple(name for name in roles if is_name_part(spelled(name)))
+    chosen: list[tuple[str, ...]] = [
+        (name,)
+        for name, role in roles.items()
+        if name not in parts
+        and (
+            role is Role.IDENTIFIER or _by_name(name, roles) is not None or (_unknown(name) and role is not Role.WEIGHT)
+        )
+    ]
+    return [*chosen, parts] if parts else chosen
+
+
+def _by_name(column: str, roles: Mapping[str, Role | None]) -> Holder | None:
+    """Whom the name of a column numbers. A declared unit or household is one."""
+    declared = roles.get(column)
+    if declared in (Role.UNIT, Role.HOUSEHOLD):
+        return "household" if declared is Role.HOUSEHOLD else "unit"
+    return number_named(column)
+
+
+def _unknown(name: str) -> bool:
+    """Whether nothing is known about a column of that name, or only that it identifies."""
+    words = spelled(name)
+    known = code_of(name) or next((each for each in NAMES if each.pattern.search(words)), None)
+    return known is None or known.role is Role.IDENTIFIER
+
+
+def _within(column: str, counts: _Counts) -> bool:
+    """Whether a column numbers the persons of each household from 1, so that all households share its values."""
+    return counts_within(spelled(column)) and counts.values <= MOST_CODES
+
+
+@dataclass(frozen=True)
+class _Counts:
+    values: int
+    rows: int
+    most: int
+    several: int  # values with several rows
+    in_several: int  # rows of these
+
+
+def _counts(engine: Engine, cell: str) -> _Counts:
+    grouped = f"SELECT {cell} AS v, count(*) AS n FROM {TAKEN} WHERE {cell} IS NOT NULL GROUP BY {cell}"
+    result = engine.rows(
+        "SELECT count(*), CAST(coalesce(sum(n), 0) AS BIGINT), coalesce(max(n), 0), count(CASE WHEN n > 1 THEN 1 END), "
+        f"CAST(coalesce(sum(CASE WHEN n > 1 THEN n END), 0) AS BIGINT) FROM ({grouped}) AS g"
+    )[0]
+    return _Counts(*map(int, result))
+
+
+def _holds_constant(engine: Engine, cell: str, keys: Sequence[str], counts: _Counts) -> bool:
+    """Whether two quasi-identifiers that do not determine each other are constant within nearly all values."""
+    if len(keys) < 2 or counts.several < LEAST or counts.rows > FEW * counts.values:
+        return False
+    ends = ", ".join(f"min({key}) AS a{place}, max({key}) AS z{place}" for place, key in enumerate(keys))
+    known = ", ".join(f"count({key}) AS n{place}" for place, key in enumerate(keys))
+    grouped = f"SELECT count(*) AS n, {ends}, {known} FROM {TAKEN} WHERE {cell} IS NOT NULL GROUP BY {cell}"
+    sums = ", ".join(
+        f"CAST(coalesce(sum(CASE WHEN n{place} = 0 OR (a{place} = z{place} AND n{place} = n) THEN n END), 0) AS BIGINT)"
+        for place in range(len(keys))
+    )
+    rows = engine.rows(f"SELECT {sums} FROM ({grouped}) AS g WHERE n > 1")[0]
+    constant = [key for key, number in zip(keys, rows, strict=True) if int(number) >= CONSTANT * counts.in_several]
+    telling = {key: distinct for key in constant if (distinct := _telling(engine, cell, key)) is not None}
+    return any(_independent(engine, cell, pair, telling) for pair in combinations(telling, 2))
+
+
+def _telling(engine: Engine, cell: str, key: str) -> int | None:
+    """The number of values of a quasi-identifier where a cell has one, if it varies enough that constancy is news."""
+    grouped = f"SELECT count(*) AS n FROM {TAKEN} WHERE {cell} IS NOT NULL GROUP BY {key}"
+    distinct, most, rows = engine.rows(
+        f"SELECT count(*), coalesce(max(n), 0), CAST(coalesce(sum(n), 0) AS BIGINT) FROM ({grouped}) AS g"
+    )[0]
+    return int(distinct) if int(most) <= COMMON * int(rows) else None
+
+
+def _independent(engine: Engine, cell: str, pair: tuple[str, str], distinct: Mapping[str, int]) -> bool:
+    """Whether neither of two quasi-identifiers determines the other."""
+    pairs = f"SELECT DISTINCT {pair[0]}, {pair[1]} FROM {TAKEN} WHERE {cell} IS NOT NULL"
+    both = engine.rows(f"SELECT count(*) FROM ({pairs}) AS p")[0][0]
+    return all(int(both) > 1.1 * distinct[key] for key in pair)
+
+
+def refuse_spellings(engine: Engine, cell: str, view: str, column: str, kind: str) -> None:
+    """Raise if two values of a cell of a view differ only in case, in blanks, or in how a number is written."""
+    text = f"lower(trimmed({cell}))"
+    folded = f"coalesce(CAST(TRY_CAST({text} AS DECIMAL(38, 10)) AS STRING), {text})"
+    values = f"SELECT {folded} AS folded, {cell} AS written FROM {view} WHERE {cell} IS NOT NULL"
+    several = f"SELECT 1 AS one FROM ({values}) AS v GROUP BY folded HAVING min(written) <> max(written)"
+    number = int(engine.rows(f"SELECT count(*) FROM ({several}) AS s")[0][0])
+    if number:
+        raise DataError(
+            f"{counted(number, 'value')} of {column}, the {kind} column, "
+            f"{'is' if number == 1 else 'are'} written in several ways, so one {kind} would count as several",
+            expected=f"one way to write the number of a {kind}: the same case and blanks, and 7 or 007 but not both",
+            remedy="write each number in one way",
+        )

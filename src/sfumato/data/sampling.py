@@ -1,0 +1,133 @@
+"""A look at a large source without reading it: how many rows it has, and some of them from all over it."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.base.arrays import Counts64
+from sfumato.data.source import Source
+from sfumato.data.treatment import treated
+
+HEAD = 1 << 23  # bytes of a text from which the length of its lines is taken
+BATCH = 20_000  # rows held at a time
+PLACES = 50  # of a source that rows are taken from
+
+
+def rows_of(source: Source) -> int:
+    """How many rows a source has: told by Parquet files, reckoned for text from the length of its first lines.
+
+    Those of a database or a frame are read all at once and not sampled: 0.
+    """
+    files = source.files
+    if not files:
+        return 0
+    if source.dialect is None:
+        import pyarrow.parquet
+
+        return sum(pyarrow.parquet.ParquetFile(file).metadata.num_rows for file in files)
+    return max(sum(_lines(file, source.dialect.header) for file in files), 1)
+
+
+def sampled(source: Source, rows: int, wanted: int, folder: Path) -> Source:
+    """About `wanted` rows from places all over a source, as a file in `folder`; the source itself if it has no more.
+
+    Of a compressed text only the beginning is at hand.
+    """
+    if rows <= wanted:
+        return source
+    if source.untreated is not None:
+        return treated(sampled(source.untreated, rows, wanted, folder), source.treatments)
+    files = source.files
+    if source.dialect is None:
+        path = _parquet(files, wanted, folder / f"sample{wanted}.parquet")
+        return replace(source, path=path, files=(path,))
+    target = folder / f"sample{wanted}.csv"
+    with target.open("wb") as out:
+        for file in files:
+            share = wanted * file.stat().st_size / sum(f.stat().st_size for f in files)
+            _text(file, source.dialect.header and not out.tell(), source.dialect.header, round(share), out)
+    return replace(source, path=target, files=(target,))
+
+
+def distinct(counts: Counts64, rows: int, limit: float = math.inf) -> float:
+    """How many distinct tuples `rows` rows have, from the counts of a sample; there can be no more than `limit`.
+
+    Chao's estimate of what is unseen is too low where rare tuples abound; going on as the sample grew over its second
+    half is too high, because growth slows down. Their geometric mean is off by the same factor at worst.
+
+    >>> distinct(np.array([5, 5]), 1000), round(distinct(np.array([1, 1, 1, 2]), 10))
+    (2.0, 6)
+    """
+    seen, sample = len(counts), int(counts.sum())
+    once, twice = int(np.count_nonzero(counts == 1)), int(np.count_nonzero(counts == 2))
+    if rows <= sample or once == 0:
+        return float(seen)
+    unseen = (sample - 1) / sample * (once * once / (2 * twice) if twice else once * (once - 1) / 2)
+    least = seen + unseen * (1 - (1 - once / (sample * unseen + once)) ** (rows - sample))
+    half = float((1 - 0.5**counts).sum())  # what half of the sample would have
+    highest = min(seen * (rows / sample) ** math.log2(seen / half), limit, rows)
+    return math.sqrt(least * max(highest, least))
+
+
+def _lines(file: Path, header: bool) -> int:
+    """Rows of a text file; whole small files are counted, of large ones the first lines are measured."""
+    size = file.stat().st_size
+    if file.suffix == ".gz":
+        with file.open("rb") as raw, gzip.open(raw) as text:
+            head = text.read(HEAD)
+            whole = len(head) < HEAD
+            reckoned = len(head) * size / max(raw.tell(), 1)  # what was read of it, against all of it
+            raw.seek(-4, os.SEEK_END)
+            stated = int.from_bytes(raw.read(4), "little")  # the size of the text, but for multiples of 4 GiB
+            size = stated + max(round((reckoned - stated) / 2**32), 0) * 2**32
+    else:
+        with file.open("rb") as raw:
+            head = raw.read(HEAD)
+            whole = len(head) == size
+    lines = head.count(b"\n") + (whole and not head.endswith(b"\n"))
+    return round(lines if whole else lines * size / len(head)) - header
+
+
+def _parquet(files: tuple[Path, ...], wanted: int, target: Path) -> Path:
+    import pyarrow
+    import pyarrow.parquet
+
+    opened = [pyarrow.parquet.ParquetFile(file) for file in files]
+    groups = [(file, group) for file in opened for group in range(file.metadata.num_row_groups)]
+    chosen = [groups[int(position)] for position in np.unique(np.linspace(0, len(groups) - 1, PLACES).round())]
+    each = -(-wanted // len(chosen))
+    with pyarrow.parquet.ParquetWriter(target, opened[0].schema_arrow) as writer:
+        for file, group in chosen:
+            rows = file.metadata.row_group(group).num_rows
+            step = max(rows // each, 1)  # a group may be sorted too
+            begin = 0
+            for batch in file.iter_batches(BATCH, row_groups=[group]):
+                some = batch.take(np.arange(-begin % step, batch.num_rows, step))
+                begin += batch.num_rows
+                writer.write_table(pyarrow.Table.from_batches([some]).cast(opened[0].schema_arrow))
+    return target
+
+
+def _text(file: Path, write_header: bool, header: bool, wanted: int, out: object) -> None:
+    """Copy whole lines from places all over a text; its first line is the header if it has one."""
+    packed = file.suffix == ".gz"
+    size = file.stat().st_size
+    write = out.write  # type: ignore[attr-defined]
+    with gzip.open(file) if packed else file.open("rb") as text:
+        first = text.readline()
+        if write_header or not header:
+            write(first)
+        each = -(-wanted // (1 if packed else PLACES))
+        for position in range(1 if packed else PLACES):
+            if position:
+                text.seek(size * position // PLACES)
+                text.readline()
+            for _ in range(each):
+                line = text.readline()
+                write(line if line.endswith(b"\n") or not line else line + b"\n")

@@ -1,0 +1,226 @@
+"""A table where it is: its columns, and a fingerprint that changes when a byte of it does.
+
+Names of files and texts as an engine can be given them: it reads some characters as a pattern, an escape or more.
+
+The mark that a disguised file carries beside itself: FILE.channel.json, with the channel that made it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+import secrets
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from sfumato.base.formats import read_json
+from sfumato.data.codebook import Codebook
+from sfumato.data.csv import Dialect
+from sfumato.data.frame import Frame, file_digest
+from sfumato.data.settings import DataSettings
+from sfumato.errors import DataError, InputError, MeasureError, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sfumato.data.database import Database
+
+
+TEXT = "VARCHAR"
+
+
+class Treated(Protocol):
+    """How a column is treated where it is read; `sources.treatment` has the kinds."""
+
+    def sql(self, source: Source, column: Column) -> str:
+        """The treated value of a column."""
+
+    def expects(self) -> str:
+        """Which values can be treated."""
+
+    def type_of(self, column: Column) -> str:
+        """The type of the treated column."""
+
+    def labels(self, decimal: str) -> tuple[str, ...]:
+        """The labels of bands, from the lowest."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the source: its name as written, its type, and where it stands.
+
+    Inside SQL a column is called by its position (`c0`, `c1`, …), so any name a file may hold is harmless.
+    """
+
+    name: str
+    type: str
+    position: int
+
+    @property
+    def sql(self) -> str:
+        return f"c{self.position}"
+
+    @property
+    def is_text(self) -> bool:
+        return self.type == TEXT
+
+
+@dataclass(frozen=True)
+class Source:
+    """A readable table. Made by `open_source`, which has looked at its head but not at its rows.
+
+    `path` is what the user wrote; `files` are what it stood for when it was opened: all that is read is read from them.
+    Of a file that was converted first, `originals` are the user's own, and `held` keeps the conversion. `codebook` has
+    the labels of columns and values. Where columns are treated (`sources.treatment`), `untreated` is the source before.
+    """
+
+    path: Path
+    format: str
+    columns: tuple[Column, ...]
+    settings: DataSettings
+    dialect: Dialect | None = None
+    native_names: tuple[str, ...] = ()
+    database: Database | None = None
+    frame: Frame | None = None
+    files: tuple[Path, ...] = ()
+    originals: tuple[Path, ...] = ()
+    held: object = None
+    codebook: Codebook = field(default_factory=Codebook, repr=False)
+    untreated: Source | None = field(default=None, repr=False)
+    treatments: Mapping[str, Treated] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """How messages call it."""
+        if self.frame is not None:
+            return "the table in memory"
+        return self.path.name if self.database is None else self.database.title
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def decimal(self) -> str:
+        """The decimal mark of its numbers."""
+        return self.dialect.decimal if self.dialect else "."
+
+    def column(self, name: str) -> Column:
+        return self.columns[self.names.index(name)]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the bytes of every file, in name order; of a database or a frame, over what it holds."""
+        if self.frame is not None:
+            return self.frame.digest()
+        if self.settings.digest == "content" and self.format == "parquet" and self.files:
+            return file_digest(self.files)
+        if self.database is not None:
+            return self._read_digest()
+        digest = hashlib.sha256()
+        for file in self.originals or self.files:
+            with file.open("rb") as stream:
+                while block := stream.read(1 << 22):
+                    digest.update(block)
+        return digest.hexdigest()
+
+    def _read_digest(self) -> str:
+        """What was read last, if anything was: so that a fingerprint is that of the rows that were measured."""
+        if self.database is not None and self.database.digest is None:
+            self.database.scan(self)
+        return (self.database.digest if self.database is not None else None) or ""
+
+
+def transcoded(source: Source, folder: Path) -> Source:
+    """The same source as plain UTF-8 in `folder`, where the engine cannot read it as it is."""
+    dialect = source.dialect
+    if dialect is None or dialect.native:
+        return source
+    folder.mkdir(parents=True, exist_ok=True)
+    files = tuple(folder / f"{number}.csv" for number in range(len(source.files)))
+    for file, target in zip(source.files, files, strict=True):
+        _transcode(file, target, dialect.encoding)
+    return replace(source, files=files, dialect=replace(dialect, encoding="utf-8", mixed_ends=False))
+
+
+def _transcode(file: Path, target: Path, encoding: str) -> None:
+    import gzip
+
+    with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as raw:
+        reader = io.TextIOWrapper(raw, encoding=encoding, newline=None)  # any line end becomes one
+        private = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(private, "w", encoding="utf-8", newline="") as out:
+            try:
+                while block := reader.read(1 << 20):
+                    out.write(block)
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"{file.name} is not {encoding.upper()}: {error.reason}",
+                    expected=f"text in {encoding.upper()}",
+                ) from error
+
+
+PATTERN = re.compile(r"([*?\[])")
+ODD = re.compile(r"[*?\[\]{}\\#%\x00-\x1f\x7f\ud800-\udfff]")  # the last are bytes that are not UTF-8
+ENDINGS = re.compile(r"(\.[A-Za-z0-9]+){0,2}$")  # by these the engine tells a compressed file
+
+
+def engine_name(file: Path, folder: Path) -> str:
+    """A path that DuckDB reads as this very file: for an odd name, that of a link to it, which is made in `folder`.
+
+    Its own escapes do not reach far enough: a backslash beside a bracket has none, and what follows a question mark
+    is not looked at for the ending of a compressed file.
+    """
+    path = file.absolute()
+    if ODD.search(str(path)):
+        ending = ENDINGS.search(path.name)
+        link = folder.absolute() / f"{secrets.token_hex(8)}{ending[0] if ending else ''}"
+        link.symlink_to(path)
+        path = link
+    return PATTERN.sub(r"[\1]", str(path))  # the folder of the links may be odd as well
+
+
+def quoted(text: str) -> str:
+    r"""A text literal in SQL. A backslash is a character for one engine, an escape for another, so it goes by number.
+
+    >>> print(quoted("it's"), quoted("a\\b"))
+    'it''s' ('a' || chr(92) || 'b')
+    """
+    parts = ["'" + part.replace("'", "''") + "'" for part in text.split("\\")]
+    return parts[0] if len(parts) == 1 else "(" + " || chr(92) || ".join(parts) + ")"
+
+
+SUFFIX = ".channel.json"
+
+
+def mark_of(path: Path) -> Path:
+    """Where the mark of a file stands.
+
+    >>> mark_of(Path("out/survey.csv")).name
+    'survey.csv.channel.json'
+    """
+    return path.with_name(path.name + SUFFIX)
+
+
+def disguised_columns(path: Path) -> list[str]:
+    """The columns of a file that a channel has disguised, by the mark beside it."""
+    try:
+        return [str(name) for name in read_json(mark_of(path))["notes"]["disguised"]]
+    except (InputError, KeyError, TypeError):
+        return []
+
+
+def refuse_disguised(path: Path, measured: list[str]) -> None:
+    """Frequency-based measures are not defined where values were drawn at random (docs/readings.md, 3.7)."""
+    result = [name for name in disguised_columns(path) if name in measured]
+    if result:
+        raise MeasureError(
+            f"{shortened(result)} in {path.name} is disguised by randomized response: k-anonymity and the other "
+            "measures of equivalence classes are not defined for it",
+            expected="columns whose values are the records' own; a class of equal reports is no class of equal people",
+            remedy='external.html beside it says what the disguise guarantees; role = "drop" measures the others',
+        )

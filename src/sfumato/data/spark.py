@@ -1,0 +1,442 @@
+"""Spark as the engine: the same SQL on this machine, on a cluster, or in whatever session is active.
+
+Why a release is right though workers may be lost: Spark runs a lost task again, and then every row must come out as
+before, or rows would be missing or duplicated. All that is asked here is a function of the rows of a file split alone.
+Row numbers (`r`) are given directly on the scan, as split and place in the split: splits are fixed when a query is
+planned, so a task that runs again gives the same numbers. Salts stand in the SQL text as literals. What is drawn at
+random (`stream`) is written down once, committed by rename, and read from there: a second draw for a record would not
+only lose rows, it would tell more about a person than one report may.
+
+A Spark session to run SQL in: the user's own where one is active, else one that is started and kept for the process.
+
+Starting Spark takes seconds and a study opens its engine several times, so what was started once stays until the
+process ends or other options are asked for; then the Java process ends too, because its memory is set at its start.
+Each engine works in a session of its own above it: its settings and views touch nobody else's.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from sfumato.base.files import Scratch, sweep
+from sfumato.data.settings import EngineOptions
+from sfumato.data.source import Source, quoted, transcoded
+from sfumato.data.spark_files import frame, write
+from sfumato.data.treatment import UNTREATED, refuse_untreatable, treated_columns
+from sfumato.errors import DataError, InputError, SfumatoError, StudyError
+
+# What makes the same SQL text mean the same as in DuckDB, and files come out the same whoever set the cluster up.
+MEANING = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "true",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.csv.parser.columnPruning.enabled": "false",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+}
+# How a session of ours starts. Its logs would print rows; a page for the network, and progress in our output, are not
+# asked for. Results are frequency tables, which must fit this process anyway.
+STARTING = {
+    "spark.app.name": "sfumato",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "OFF",
+    "spark.driver.maxResultSize": "0",
+}
+MASTER = re.compile(r"spark://([^:/]+):(\d+)")
+SIZE = re.compile(r"(\d+)\s*([kmgt])i?b?", re.IGNORECASE)
+
+ENDS = 30  # seconds that Java has to end by itself
+
+_started: tuple[EngineOptions, Any, Any] | None = None  # options, context, and the gateway if it was started here
+
+
+def open_session(options: EngineOptions) -> Any:
+    """A new session for one engine."""
+    try:
+        from pyspark import SparkContext
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise InputError(
+            "the engine spark needs PySpark, which is not installed",
+            expected="the extra spark",
+            remedy="pip install 'sfumato[spark]'",
+        ) from None
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j"):
+        logging.getLogger(name).disabled = True  # they write messages with values in them to the standard error
+    active = SparkContext._active_spark_context
+    try:
+        if active is None or (_started is not None and active is _started[1]):
+            active = _own(options)
+        elif options.master is not None and options.master != active.master:
+            raise StudyError(
+                f"a Spark session with the master {active.master} is active, and the run file says {options.master}",
+                expected="the same master, or none in the run file",
+            )
+        session = SparkSession(active).newSession()
+        for name, value in (options.conf | MEANING).items():
+            if name.startswith("spark.sql.") and session.conf.isModifiable(name):
+                session.conf.set(name, value)
+    except PySparkException as error:
+        raise StudyError(
+            f"Spark refuses its settings ({error.getCondition() or type(error).__name__})",
+            expected="settings that Spark knows under [engine_options] conf",
+        ) from None
+    return session
+
+
+def stop() -> None:
+    """Stop what was started here."""
+    global _started
+    if _started is None:
+        return
+    _, context, gateway = _started
+    _started = None
+    context.stop()
+    if gateway is not None and gateway.proc is not None:
+        from pyspark import SparkContext
+
+        SparkContext._gateway = SparkContext._jvm = None
+        gateway.shutdown()
+        gateway.proc.stdin.close()  # Java ends with it
+        try:
+            gateway.proc.wait(ENDS)
+        except subprocess.TimeoutExpired:
+            gateway.proc.kill()
+
+
+def _own(options: EngineOptions) -> Any:
+    """The context of ours for these options, started unless it runs."""
+    global _started
+    if _started is not None and _started[0] == options and _running(_started[1]):
+        return _started[1]
+    stop()
+    _refuse_unreachable(options.master)
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+
+    conf = SparkConf()
+    for name, value in (STARTING | MEANING | _limits(options) | options.conf | MEANING).items():
+        conf.set(name, value)
+    try:
+        # Spark greets on the standard error of the process it is started from, before it reads how loud it may be.
+        gateway = None if SparkContext._gateway else launch_gateway(conf, {"stderr": subprocess.DEVNULL})
+        context = SparkContext(conf=conf, gateway=gateway)
+    except (PySparkException, OSError, ValueError) as error:
+        raise _not_started(error) from None
+    except Exception as error:
+        if type(error).__module__.startswith("py4j"):
+            raise _not_started(error) from None
+        raise
+    # This Python on the workers as well, unless another is named: theirs may lack what ours has.
+    named = os.environ.get("PYSPARK_PYTHON")
+    context.pythonExec = named or sys.executable
+    _started = (options, context, gateway)
+    return context
+
+
+def _running(context: Any) -> bool:
+    return context._jsc is not None and not context._jsc.sc().isStopped()
+
+
+def _limits(options: EngineOptions) -> dict[str, str]:
+    """Our options in Spark's words."""
+    local = options.master is None or options.master.startswith("local")
+    result: dict[str, str] = {}
+    if options.master is not None:
+        result["spark.master"] = options.master
+    elif options.threads is not None:
+        result["spark.master"] = f"local[{options.threads}]"
+    if local:  # nothing to be reached from elsewhere
+        result |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        if options.temp_folder is not None:
+            result["spark.local.dir"] = options.temp_folder
+    elif options.threads is not None:
+        result["spark.cores.max"] = str(options.threads)
+    if options.memory_limit is not None:
+        size = SIZE.fullmatch(options.memory_limit.strip())
+        if size is None:
+            raise StudyError(f'memory_limit = "{options.memory_limit}"', expected='a size such as "2GB"')
+        result["spark.driver.memory" if local else "spark.executor.memory"] = f"{size[1]}{size[2].lower()}"
+    return result
+
+
+def _refuse_unreachable(master: str | None) -> None:
+    """Spark itself would try for a minute, and then stop with a trace."""
+    for host, port in MASTER.findall(master or "")[:1]:
+        try:
+            socket.create_connection((host, int(port)), timeout=10).close()
+        except OSError:
+            raise InputError(
+                f"there is no Spark master at {master}",
+                expected="a master that runs and can be reached from here",
+                remedy="start it, or check the host and the port",
+            ) from None
+
+
+def _not_started(error: Exception) -> InputError:
+    return InputError(
+        f"Spark could not be started ({type(error).__name__})",
+        expected="Java 17 or newer, a master such as local[*] or spark://host:7077, and settings that Spark knows",
+        remedy="install a Java runtime, or set JAVA_HOME; check [engine_options]",
+    )
+
+
+TABLE = re.compile(r"CREATE OR REPLACE TEMP TABLE (\w+) AS (.*)", re.DOTALL)
+DROP = re.compile(r"DROP TABLE (\w+)")
+# What DuckDB's trim takes for a blank: the Unicode category Zs.
+BLANKS = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+UNREADABLE = re.compile(r"FAILED_READ_FILE|MALFORMED_RECORD|CANNOT_READ_FILE|PATH_NOT_FOUND|PARQUET_TYPE|CORRUPT")
+GONE = re.compile(
+    r"SparkContext was (stopped|shut down)|stopped SparkContext|Master removed our application|All masters"
+)
+LOST = re.compile(r"ExecutorLostFailure|Lost executor|FetchFailed")
+NO_MEMORY = re.compile(r"OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY")
+NO_MODULE = re.compile(r"No module named '(\w+)")
+NO_ROOM = re.compile(r"No space left|Permission denied|Mkdirs failed")
+
+
+class SparkEngine:
+    """A Spark session of its own, with our functions in it, and a temporary folder that the workers must see too."""
+
+    name = "spark"
+    ordered = False
+
+    def __init__(self, options: EngineOptions) -> None:
+        if options.temp_folder is not None and not Path(options.temp_folder).is_dir():
+            raise StudyError(f"there is no folder {options.temp_folder}", expected="an existing temp_folder")
+        self._session = open_session(options)
+        self._held: dict[str, Any] = {}
+        self._sources: list[Source] = []
+        with self._explaining(), _by_value():
+            self._define()
+        sweep(options.temp_folder)
+        self._scratch = Scratch(parent=options.temp_folder)
+        self._folder = self._scratch.path
+
+    def _define(self) -> None:
+        """Our functions (data/engine.py). Lambdas, because PySpark wants its own words as annotations, or none."""
+        from pyspark.sql.functions import arrow_udf
+
+        meaning = f"trim(BOTH {quoted(BLANKS)} FROM x)"
+        self._session.sql(f"CREATE TEMPORARY FUNCTION trimmed(x STRING) RETURNS STRING RETURN {meaning}")
+        self._session.sql("CREATE TEMPORARY FUNCTION digest(x STRING) RETURNS STRING RETURN sha2(x, 256)")
+        whole = "CAST(conv(x, 16, 10) AS DECIMAL(20, 0))"
+        self._session.sql(f"CREATE TEMPORARY FUNCTION hex_number(x STRING) RETURNS DECIMAL(20, 0) RETURN {whole}")
+        self._session.udf.register("double_text", arrow_udf(lambda values: _double_text(values), "string"))
+        self._session.udf.register("float_text", arrow_udf(lambda values: _float_text(values), "string"))
+
+    def attach(self, source: Source, view: str) -> None:
+        from pyspark.sql.functions import monotonically_increasing_id
+
+        if source.untreated is not None:
+            self.attach(source.untreated, f"{view}{UNTREATED}")
+            refuse_untreatable(self, source, f"{view}{UNTREATED}")
+            cells = treated_columns(source)
+            self.run(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {cells} FROM {view}{UNTREATED}")
+            self.run(
+                f"CREATE OR REPLACE TEMP VIEW {view}_numbered AS SELECT r, {cells} FROM {view}{UNTREATED}_numbered"
+            )
+            return
+        if source.frame is not None:
+            raise StudyError(
+                "a table in memory cannot be read by Spark",
+                expected='engine = "duckdb", which reads it where it is',
+                remedy="leave engine out; for Spark, write the table to Parquet files",
+            )
+        readable = transcoded(source, self._folder / f"utf8-{len(self._sources)}")
+        self._sources.append(readable)
+        with self._explaining():
+            rows = frame(self._session, readable)
+            rows.createOrReplaceTempView(view)
+            rows.withColumn("r", monotonically_increasing_id()).createOrReplaceTempView(f"{view}_numbered")
+
+    def run(self, sql: str) -> None:
+        with self._explaining():
+            if table := TABLE.fullmatch(sql):
+                self._hold(table[1], self._session.sql(table[2]))
+            elif gone := DROP.fullmatch(sql):
+                self._free(gone[1])
+            else:
+                self._session.sql(sql)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        with self._explaining():
+            return [tuple(row) for row in self._session.sql(sql).collect()]
+
+    def arrays(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
+        with self._explaining():
+            result = self._session.sql(sql).toArrow()
+        return {name: result.column(name).to_numpy() for name in result.column_names}
+
+    def upload(self, name: str, columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]]) -> None:
+        import pyarrow
+        from pyspark.sql.functions import broadcast
+
+        with self._explaining():
+            # Ours are small beside the rows: every worker gets them whole, and the rows stay where they are.
+            broadcast(self._session.createDataFrame(pyarrow.table(dict(columns)))).createOrReplaceTempView(name)
+
+    def write(self, sql: str, path: Path, like: Source, names: Sequence[str]) -> None:
+        with self._explaining():
+            write(self._session.sql(sql).toDF(*names), path, like.dialect)
+
+    def hashed(self, cells: Sequence[str]) -> str:
+        # A missing cell alone would leave the hash as it is, wherever it stood.
+        return f"xxhash64({', '.join(f'{cell}, {cell} IS NULL' for cell in cells)})"
+
+    def stream(self, sql: str, change: Callable[[Any], Any], view: str, rows: int = 200_000) -> None:
+        import pyarrow
+        from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+        def changed(batches: Iterator[Any]) -> Iterator[Any]:
+            return (change(batch) for batch in batches)
+
+        folder = self._folder / f"stream-{view}"
+        with self._explaining(), _by_value():
+            self._session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(rows))
+            result = self._session.sql(sql)
+            schema = to_arrow_schema(result.schema)
+            empty = pyarrow.record_batch([pyarrow.array([], field.type) for field in schema], schema=schema)
+            result = result.mapInArrow(changed, from_arrow_schema(change(empty).schema))
+            result.write.mode("overwrite").parquet(str(folder))
+            self._session.read.parquet(str(folder)).createOrReplaceTempView(view)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for name in list(self._held):
+            with _quietly():
+                self._free(name)
+        self._scratch.close()
+
+    def _hold(self, name: str, result: Any) -> None:
+        """A temporary table: kept by the workers, in memory or on their disks; what is lost is made again."""
+        from pyspark import StorageLevel
+
+        before = self._held.get(name)
+        result.persist(StorageLevel.MEMORY_AND_DISK)
+        result.count()
+        result.createOrReplaceTempView(name)
+        self._held[name] = result
+        if before is not None:
+            before.unpersist()
+
+    def _free(self, name: str) -> None:
+        result = self._held.pop(name, None)
+        if result is not None:
+            result.unpersist()
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """Our words for an engine's error. Its own would print rows, and with them sensitive values."""
+        from py4j.protocol import Py4JError, Py4JNetworkError
+        from pyspark.errors import PySparkException
+
+        try:
+            yield
+        except (PySparkException, Py4JError, Py4JNetworkError, ConnectionError) as error:
+            raise self._explained(error) from None
+
+    def _explained(self, error: Exception) -> SfumatoError:
+        text = str(error)
+        condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
+        if NO_MEMORY.search(text):
+            return InputError(
+                "the table does not fit the memory of Spark's workers",
+                expected="enough memory, or disk space for temporary files",
+                remedy="raise memory_limit under [engine_options], or spark.sql.shuffle.partitions under its conf",
+            )
+        if isinstance(error, ConnectionError) or GONE.search(text) or LOST.search(text):
+            return InputError(
+                "Spark stopped, or lost too many workers",
+                expected="a cluster with a worker left to run the tasks of lost ones",
+                remedy="run it again when the cluster is available",
+            )
+        if condition == "PACKAGE_NOT_INSTALLED":
+            return InputError(
+                "PySpark lacks a package that it needs, or has one that is too old",
+                expected="pandas and pyarrow",
+                remedy="pip install 'sfumato[spark]'",
+            )
+        if absent := NO_MODULE.search(text):
+            return InputError(
+                f"the Python of Spark's workers lacks the package {absent[1]}",
+                expected="a Python with pyarrow, numpy and, for columns of 32-bit floats, duckdb on every worker",
+                remedy="install it there, or name another Python as spark.pyspark.python under [engine_options] conf",
+            )
+        if NO_ROOM.search(text):
+            return InputError(
+                "Spark's workers could not write",
+                expected="free space, and folders that both you and the workers may write to",
+            )
+        if UNREADABLE.search(text) and self._sources:
+            return DataError(
+                f"{self._sources[-1].path.name} could not be read completely ({condition})",
+                expected="complete files, written in one format throughout, that every worker sees under the same name",
+                remedy="check the line ends, the quotes, and that the files are complete and have the same format",
+            )
+        return SfumatoError(f"the engine failed ({condition})", remedy="please report it with its trace")
+
+
+@contextmanager
+def _by_value() -> Iterator[None]:
+    """Functions of ours travel to the workers as they are: what is needed there is pyarrow and numpy, not Sfumato."""
+    from pyspark import cloudpickle
+
+    package = sys.modules[__name__.partition(".")[0]]
+    cloudpickle.register_pickle_by_value(package)
+    try:
+        yield
+    finally:
+        cloudpickle.unregister_pickle_by_value(package)
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Freeing what a cluster holds may fail where the cluster is gone; then there is nothing left to free."""
+    try:
+        yield
+    except Exception as error:
+        if not type(error).__module__.startswith(("py4j", "pyspark")) and not isinstance(error, ConnectionError):
+            raise
+
+
+def _double_text(values: Any) -> Any:
+    """Doubles as DuckDB writes them, which is as Python does: the fewest digits that tell them apart."""
+    import pyarrow
+
+    coded = values.dictionary_encode()
+    texts = [None if value is None else repr(value) for value in coded.dictionary.to_pylist()]
+    return pyarrow.array(texts, pyarrow.string()).take(coded.indices)
+
+
+def _float_text(values: Any) -> Any:
+    """Singles as DuckDB writes them. It has a way of its own, so it is asked: workers need it for such columns."""
+    import duckdb
+    import pyarrow
+
+    coded = values.dictionary_encode()
+    with duckdb.connect() as connection:
+        different = connection.from_arrow(pyarrow.table({"x": coded.dictionary}))
+        texts = [row[0] for row in different.project("CAST(x AS VARCHAR)").fetchall()]
+    return pyarrow.array(texts, pyarrow.string()).take(coded.indices)

@@ -1,0 +1,77 @@
+"""How often each combination of values of a few columns occurs: one grouped scan through the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sfumato.data.cells import MISSING, cleaned
+from sfumato.data.engine import Engine
+from sfumato.data.source import Source, quoted
+from sfumato.errors import DataError, nearest
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Values of the columns with their counts, sorted; `dropped` rows had a missing value where none may be."""
+
+    columns: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    counts: tuple[int, ...]
+    dropped: int = 0
+
+    @property
+    def records(self) -> int:
+        return sum(self.counts)
+
+
+def tally(
+    engine: Engine, source: Source, columns: Sequence[str], complete: Sequence[str] = (), unit: str | None = None
+) -> Tally:
+    """Count the rows by their cleaned values. Rows that miss a value of a column in `complete` are left out.
+
+    With a column of persons (`unit`) the counts are of persons, once for each combination that a person has.
+    """
+    require(source, columns)
+    engine.attach(source, "raw")
+    cells = ", ".join(f"{cell_sql(source, name)} AS k{i}" for i, name in enumerate(columns))
+    keys = ", ".join(f"k{i}" for i in range(len(columns)))
+    person = "1" if unit is None else cell_sql(source, unit)
+    counted = "count(*)" if unit is None else "count(DISTINCT u)"
+    result = engine.rows(
+        f"SELECT {keys}, {counted}, count(*) FROM (SELECT {cells}, {person} AS u FROM raw) AS t "
+        f"GROUP BY {keys} ORDER BY {keys}"
+    )
+    places = [columns.index(name) for name in complete]
+    kept = [row for row in result if all(row[position] != MISSING for position in places)]
+    dropped = sum(int(row[-1]) for row in result) - sum(int(row[-1]) for row in kept)
+    cells_kept = tuple(tuple(map(str, row[:-2])) for row in kept)
+    return Tally(tuple(columns), cells_kept, tuple(int(row[-2]) for row in kept), dropped)
+
+
+def cell_sql(source: Source, name: str) -> str:
+    """A cleaned cell as text, missing values as the empty text."""
+    return f"coalesce({cleaned(source, source.column(name))}, {quoted(MISSING)})"
+
+
+def require(source: Source, columns: Sequence[str]) -> None:
+    """Raise unless the source has the columns."""
+    absent = [name for name in columns if name not in source.names]
+    if absent:
+        raise DataError(
+            f'{source.title} has no column "{absent[0]}"',
+            expected="a column of the table",
+            remedy=nearest(absent[0], source.names),
+        )
+
+
+def first_row(engine: Engine, source: Source, columns: Sequence[str], cells: Sequence[tuple[str, ...]]) -> int:
+    """The first data row (1-based) that holds one of the combinations, 0 if rows have no order; attached as raw."""
+    keys = ", ".join(f"{cell_sql(source, name)} AS k{i}" for i, name in enumerate(columns))
+    wanted = " OR ".join(
+        "(" + " AND ".join(f"k{i} = {quoted(value)}" for i, value in enumerate(cell)) + ")" for cell in cells[:200]
+    )
+    if not engine.ordered:
+        return 0
+    numbered = f"SELECT r, {keys} FROM raw_numbered"
+    return int(engine.rows(f"SELECT min(r) FROM ({numbered}) AS t WHERE {wanted}")[0][0] or 0)

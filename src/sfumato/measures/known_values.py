@@ -1,0 +1,121 @@
+"""What an attacker may learn of a sensitive column: values that are known and not harmless.
+
+A missing value is not a value, and a harmless one (declared as such, "not applicable" say) reveals nothing. A class
+without any other value is exempt. Shares are taken over all units and over those whose value is known, and the worse of
+the two counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sfumato.base.arrays import Flags, Floats
+from sfumato.measures.classes import EXEMPT, ClassTable, ClassValues
+from sfumato.tables.domain import HARMFUL, HARMLESS, UNKNOWN
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """One way of counting: the values of `some` classes, and what they are compared with (by units, and by rows)."""
+
+    values: ClassValues
+    held: Floats
+    weight: Floats
+    some: Flags
+
+    @property
+    def share(self) -> Floats:
+        """The share of each entry's units in its class."""
+        return np.asarray(self.values.held / self.values.size[self.values.class_of])
+
+    @property
+    def harmful(self) -> Flags:
+        """Which entries have values that may not be learned."""
+        return kinds_of(self.values, HARMFUL)
+
+
+def kinds_of(values: ClassValues, kind: int) -> Flags:
+    """Which entries have values of a kind: harmful, harmless or missing."""
+    return np.asarray(values.domain.harm[values.values] == kind)
+
+
+def exempt(values: ClassValues) -> Flags:
+    """The classes in which no value is known, or all that are known are harmless."""
+    return np.asarray(values.fold(np.logical_or, kinds_of(values, HARMFUL)) == 0)
+
+
+def ways(classes: ClassTable, column: str) -> Iterator[Way]:
+    """Over all units; and where values are missing, over those whose value is known, of the classes that have some."""
+    values, (held, weight) = classes.values(column), classes.references(column)
+    yield Way(values, held, weight, np.ones(len(values.start) - 1, dtype=np.bool_))
+    known = values.domain.harm != UNKNOWN
+    there = known[values.values]
+    if there.all():
+        return
+    number = np.bincount(values.class_of[there], minlength=len(values.start) - 1)
+    some = number > 0
+    start = np.concatenate([[0], np.cumsum(number[some])]).astype(np.int64)
+    units = classes.table.units_for(column)
+    if units is None:
+        missing = np.bincount(values.class_of[~there], weights=values.held[~there], minlength=len(some))
+        size = values.size - missing.astype(np.int64)
+        part = held * known
+        held = weight = np.asarray(part / max(part.sum(), 1e-300))
+        counts, weights = values.held[there], values.weight[there]
+    else:
+        entries = units.values[column]
+        kept = known[entries.values]
+        parts = (entries.tuple_of[kept], entries.unit[kept], entries.values[kept], entries.rows[kept])
+        bare = replace(units, values={column: type(entries)(*parts)})
+        width = len(values.domain.labels)
+        keys = values.class_of[there] * width + values.values[there]
+        counts, weights, size = bare.with_values(column, classes.index, keys, len(some), width, classes.pairs)
+        released = None if classes.reference == "input" else classes.kept[classes.index]
+        held, weight = bare.distribution(column, width, released)
+    inner = ClassValues(
+        values.domain,
+        start,
+        values.values[there],
+        values.counts[there],
+        values.own[there],
+        counts,
+        weights,
+        size[some],
+    )
+    yield Way(inner, held, weight, some)
+
+
+def worst(classes: ClassTable, found: Iterator[tuple[Way, Floats]], best: float) -> Floats:
+    """The largest of what each class has by each way; `best` where a way does not speak of it."""
+    result = np.full(len(classes.rows), best)
+    for way, values in found:
+        result[way.some] = np.maximum(result[way.some], values)
+    return result
+
+
+def alternatives(classes: ClassTable, column: str) -> Floats:
+    """The different values of each class, all harmless ones together as one; EXEMPT for an exempt class.
+
+    There are no more than the class has units, and one if all of them hold some value that may not be learned.
+    """
+    values = classes.values(column)
+    harmful = values.fold(np.add, kinds_of(values, HARMFUL).astype(np.int64))
+    harmless = values.fold(np.logical_or, kinds_of(values, HARMLESS))
+    number = np.minimum(harmful + harmless, values.size)
+    for way in ways(classes, column):
+        certain = way.values.fold(np.maximum, np.where(way.harmful, way.values.held, 0)) >= way.values.size
+        number[way.some] = np.where(certain, np.minimum(number[way.some], 1), number[way.some])
+    return np.where(harmful > 0, number, float(EXEMPT))
+
+
+def largest_share(classes: ClassTable, column: str) -> Floats:
+    """The largest share of a value that may not be learned; 0 in an exempt class."""
+
+    def found() -> Iterator[tuple[Way, Floats]]:
+        for way in ways(classes, column):
+            yield way, way.values.fold(np.maximum, np.where(way.harmful, way.share, 0.0))
+
+    return worst(classes, found(), 0.0)

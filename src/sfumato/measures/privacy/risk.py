@@ -1,0 +1,215 @@
+"""Prosecutor risk: the chance to pick the right record for a person known to be in the table, at worst.
+
+>>> from sfumato.measures.oracle import six_rows
+>>> PROSECUTOR_RISK.value(six_rows()), PROSECUTOR_RISK.property(six_rows()).mean()
+(1.0, 0.5)
+
+Journalist risk: the chance to pick the right person of the population for a record, at worst.
+
+It needs a table of the population; without one it is refused, not guessed.
+
+>>> from sfumato.measures.oracle import six_rows
+>>> JOURNALIST_RISK.available(six_rows())
+'needs a population table'
+
+Marketer risk: the share of records that a matcher gets right when all are matched at once.
+
+Against the population where there is a table of it, else against the file itself: classes over records.
+
+>>> from sfumato.measures.oracle import six_rows
+>>> MARKETER_RISK.value(six_rows())  # 3 classes, 6 records
+0.5
+
+Individual risk of a survey record: the expected chance that it is found among the population, from survey weights.
+
+The number of people F who look like a record is not known; its estimate is the sum of the weights of the f records in
+its class. With p = f/F̂ the expected 1/F under the negative binomial model of Benedetti and Franconi is
+p^f / f · ₂F₁(f, f; f + 1; 1 − p); for f of 1, 2 and 3 it has a closed form, above that p/(f − 1 + p) is close.
+
+>>> from sfumato.measures.oracle import six_rows
+>>> INDIVIDUAL_RISK.available(six_rows())
+'needs a weight column'
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.base.arrays import Floats
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.criteria import Criterion
+from sfumato.measures.measure import Form, Headline, Measure, PerClass
+from sfumato.measures.oracle import Records
+from sfumato.measures.property import Property
+
+
+def prosecutor_risk(classes: ClassTable) -> Property:
+    return classes.per_class(1.0 / classes.size, hidden=0.0)
+
+
+def prosecutor_risk_oracle(records: Records, record: int) -> float:
+    return 1.0 / float(records.people(records.crowd(record)))
+
+
+PROSECUTOR_RISK = Measure(
+    name="prosecutor_risk",
+    title="prosecutor risk",
+    kind="privacy",
+    direction="min",
+    reads="sizes",
+    function=prosecutor_risk,
+    oracle=prosecutor_risk_oracle,
+    fold="worst",
+    monotone="falls",
+    bound="own_budget",
+    highest=lambda classes: 1.0,
+    sentence="The probability of finding a person who is known to be in the table: one over the class size, at worst.",
+    citation="El Emam 2013, guide to the de-identification of personal health information",
+    formula="max over released records of 1/n  =  1/k",
+    use="The attacker knows that the person is in the table (a survey of a whole school, a register).",
+    elsewhere={"ARX": "highest prosecutor risk"},
+    unit="share",
+    attacker="prosecutor",
+    histogram=Form.SIZE,
+    per_class=PerClass(Criterion.SIZE, risk=True),
+)
+
+
+def journalist_risk(classes: ClassTable) -> Property:
+    people = classes.population if classes.population is not None else classes.size
+    return classes.per_class(1.0 / people, hidden=0.0)
+
+
+def journalist_risk_oracle(records: Records, record: int) -> float:
+    return 1.0 / records.population(record)
+
+
+JOURNALIST_RISK = Measure(
+    name="journalist_risk",
+    title="journalist risk",
+    kind="privacy",
+    direction="min",
+    reads="population",
+    function=journalist_risk,
+    oracle=journalist_risk_oracle,
+    fold="worst",
+    monotone="falls",
+    bound="own_budget",
+    highest=lambda classes: 1.0,
+    sentence="The probability of finding the right person in the population: one over the number of people with "
+    "the same values, at worst.",
+    citation="El Emam 2013, guide to the de-identification of personal health information",
+    formula="max over released records of 1/F,   F the people of the population table with the same values",
+    use="The table is a sample, a table of the population exists, and the attacker does not know who was sampled.",
+    elsewhere={"ARX": "highest journalist risk; k-map is its inverse"},
+    unit="share",
+    attacker="journalist",
+    per_class=PerClass(Criterion.PEOPLE, risk=True),
+)
+
+
+def marketer_risk(classes: ClassTable) -> Property:
+    people = classes.size if classes.population is None else classes.population
+    return classes.per_class(1.0 / people, hidden=0.0)
+
+
+def marketer_risk_oracle(records: Records, record: int) -> float:
+    return 1.0 / (records.population(record) or records.people(records.crowd(record)))
+
+
+MARKETER_RISK = Measure(
+    name="marketer_risk",
+    title="marketer risk",
+    kind="privacy",
+    direction="min",
+    reads="sizes",
+    function=marketer_risk,
+    oracle=marketer_risk_oracle,
+    fold="mean",
+    monotone="falls",
+    highest=lambda classes: 1.0,
+    sentence="The share of all records that would be matched to the correct person.",
+    citation="El Emam 2013, guide to the de-identification of personal health information",
+    formula="1/N · sum over released records of 1/n  =  released classes / N",
+    use="The attacker wants many matches and accepts mistakes; the expected share of correct ones.",
+    elsewhere={
+        "ARX": "estimated marketer risk, which is taken over the records left",
+        "sdcMicro": "expected re-identification rate, without weights",
+    },
+    unit="share",
+    headline=Headline(3, "of all records would be matched correctly"),
+    usual=True,
+    attacker="marketer",
+)
+
+
+def individual_risk(classes: ClassTable) -> Property:
+    return classes.per_class(class_risks(classes), hidden=0.0)
+
+
+def class_risks(classes: ClassTable) -> Floats:
+    """The expected 1/F of each class."""
+    weights = classes.table.weights if classes.table.weights is not None else np.zeros(classes.table.tuples)
+    people = np.bincount(classes.index, weights=weights, minlength=len(classes.rows))
+    if classes.pairs is not None:
+        np.add.at(people, classes.pairs[0], np.bincount(classes.index, weights=weights)[classes.pairs[1]])
+    present = people * classes.size / classes.crowd  # of a unit with several rows, their mean weight
+    share = np.clip(classes.size / np.maximum(present, 1e-12), 0.0, 1.0)  # weights below 1 would claim too few people
+    return expected_risk(classes.size.astype(np.float64), share)
+
+
+def expected_risk(size: Floats, share: Floats) -> Floats:
+    """Expected 1/F for classes of `size` sampled records that are a `share` of their people.
+
+    >>> expected_risk(np.array([1.0, 2.0, 3.0, 9.0]), np.array([1.0, 1.0, 1.0, 1.0])).round(6).tolist()
+    [1.0, 0.5, 0.333333, 0.111111]
+    """
+    f, p = np.asarray(size, dtype=np.float64), np.asarray(share, dtype=np.float64)
+    result = p / (f - 1.0 + p)
+    rest = 1.0 - p
+    inner = (rest > 1e-2) & (p > 0)  # nearer to p = 1 the closed forms cancel, and the approximation is exact
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log = np.log(p)
+        closed = {
+            1: -p / rest * log,
+            2: p / rest**2 * (p * log + rest),
+            3: p / (2 * rest**3) * (rest * (3 * rest - 2) - 2 * p**2 * log),
+        }
+    for number, value in closed.items():
+        result = np.where(inner & (f == number), value, result)
+    return result
+
+
+def individual_risk_oracle(records: Records, record: int) -> float:
+    crowd = records.crowd(record)
+    weights = records.table.weights
+    if weights is None:
+        return 0.0
+    each = np.repeat(weights / records.table.counts, records.table.counts)
+    people = records.people(crowd)
+    share = min(people / max(each[crowd].mean() * people, 1e-12), 1.0)
+    return float(expected_risk(np.array([people]), np.array([share]))[0])
+
+
+INDIVIDUAL_RISK = Measure(
+    name="individual_risk",
+    title="individual risk",
+    kind="privacy",
+    direction="min",
+    reads="weights",
+    function=individual_risk,
+    oracle=individual_risk_oracle,
+    fold="mean",
+    monotone=None,
+    highest=lambda classes: 1.0,
+    sentence="The expected probability that a survey record is re-identified in the population, estimated from "
+    "the weights.",
+    citation="Benedetti and Franconi 1998; sdcMicro's individual risk",
+    formula="mean over released records of E[1/F | f],   f = n,   F estimated by the sum of the weights of the class",
+    use="A sample with survey weights and no table of the population.",
+    elsewhere={
+        "sdcMicro": "individual risk, freqCalc and indivRisk",
+        "µ-Argus": "individual risk model (Benedetti–Franconi)",
+    },
+    unit="share",
+)

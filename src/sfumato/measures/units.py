@@ -1,0 +1,202 @@
+"""The words of measures where persons are counted: a share "of records" is then one of persons.
+
+Classes that are given by the class of each tuple: those of recodings whose labels differ from class to class.
+
+The releases of a recoding where units have records in several tuples and class sizes in units alone decide.
+
+Such counts do not add up from one recoding to the next, so each is counted from the tuples: the classes, the distinct
+units of each class, and for each unit the smallest of its classes, below which the unit is suppressed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from sfumato.base.arrays import Codes, Counts64, Index
+from sfumato.base.compiled import compiled
+from sfumato.errors import MeasureError
+from sfumato.measures.classes import ClassTable, flattened, folded
+from sfumato.measures.kernels import class_index
+from sfumato.measures.measure import Measure
+from sfumato.plans.recodings import Recoding, as_it_stands
+from sfumato.tables.frequency import FrequencyTable
+
+WORDS = (("records", "persons"), ("(?<!survey )record", "person"))
+IN_PERSONS = ("sizes", "sensitive")  # what measures read that count persons; losses count records always
+
+
+def title_of(measure: Measure, persons: bool) -> str:
+    """The title of a measure, where persons are counted or not.
+
+    >>> from sfumato.measures.registry import measure
+    >>> title_of(measure("uniques"), persons=True), title_of(measure("uniques"), persons=False)
+    ('unique persons, share', 'unique records, share')
+    """
+    return in_persons(measure.title) if persons and counts_persons(measure) else measure.title
+
+
+def sentence_of(measure: Measure, persons: bool) -> str:
+    """What a measure says, where persons are counted or not.
+
+    >>> from sfumato.measures.registry import measure
+    >>> sentence_of(measure("k"), persons=True)
+    'Every released person has the same quasi-identifiers as at least k − 1 others.'
+    >>> sentence_of(measure("own_share"), persons=True)
+    "The mean share of a person's own sensitive value in its class."
+    """
+    return in_persons(measure.sentence) if persons and counts_persons(measure) else measure.sentence
+
+
+def counts_persons(measure: Measure) -> bool:
+    """Whether a measure counts persons where the table says which person a row belongs to."""
+    return measure.kind == "privacy" and measure.reads in IN_PERSONS
+
+
+def in_persons(text: str) -> str:
+    """A text about records as one about persons."""
+    for word, other in WORDS:
+        text = re.sub(rf"\b{word}\b", other, text)
+    return text
+
+
+def class_table(table: FrequencyTable, owner: Counts64, count: int, weights: Sequence[float]) -> ClassTable:
+    """Classes of whole tuples as measures read them: `owner[t]` is the class of a tuple, -1 where it is suppressed.
+
+    The suppressed records are the last class.
+    """
+    gone = owner < 0
+    index = np.where(gone, count, owner).astype(np.uint32)
+    some = count + int(gone.any())
+    first = np.zeros(some, dtype=np.uint32)
+    first[index[::-1]] = np.arange(table.tuples, dtype=np.uint32)[::-1]
+    rows = np.bincount(index, weights=table.counts, minlength=some).astype(np.int64)
+    size = rows if table.units is None else table.units.in_classes(index, some)
+    suppressed = np.arange(some) >= count
+    return ClassTable(table, as_it_stands(table), index, first, rows, rows, size, suppressed, weights=tuple(weights))
+
+
+MEASURED, DEMANDED, SOUGHT = range(3)  # as in thresholds: nothing goes, what falls short goes, any threshold
+
+
+@compiled
+def count_units(
+    index: Index, classes: int, tuple_of: Counts64, start: Counts64, sizes: Counts64, least: Counts64
+) -> None:
+    """The distinct units of each class, and for each unit the smallest of its classes.
+
+    `tuple_of[start[u]:start[u + 1]]` are the tuples of unit u.
+    """
+    last = np.full(classes, -1, np.int64)
+    for u in range(len(start) - 1):
+        for p in range(start[u], start[u + 1]):
+            c = index[tuple_of[p]]
+            if last[c] != u:
+                last[c] = u
+                sizes[c] += 1
+    for u in range(len(start) - 1):
+        smallest = np.int64(1) << 62
+        for p in range(start[u], start[u + 1]):
+            smallest = min(smallest, sizes[index[tuple_of[p]]])
+        least[u] = smallest
+
+
+@compiled
+def node_releases(
+    index: Index,
+    first: Index,
+    codes: Codes,
+    counts: Counts64,
+    tuple_of: Counts64,
+    unit_start: Counts64,
+    covers: Counts64,
+    cover_start: Counts64,
+    mode: int,
+    limit: int,
+    budget: int,
+    every: bool,
+) -> tuple[Counts64, int, int]:
+    """The releases of one node: rows of (k, units, records, hidden leaves per column); its best k, its failing units.
+
+    `covers[cover_start[j] + code]` are the leaves under the label of a code in column j.
+    """
+    classes, columns = len(first), codes.shape[0]
+    rows, sizes = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
+    least = np.empty(len(unit_start) - 1, np.int64)
+    for t in range(len(index)):
+        rows[index[t]] += counts[t]
+    count_units(index, classes, tuple_of, unit_start, sizes, least)
+    # A class that goes within the budget has no more units than the budget, so only such sizes are counted and sorted.
+    cap = limit if mode == DEMANDED else (budget + 1 if mode == SOUGHT else 0)
+    short = np.zeros(cap + 1, np.int64)
+    for u in range(len(least)):
+        if least[u] <= cap:
+            short[least[u]] += 1
+    small, larger = 0, np.int64(0)
+    few = np.empty(classes, np.int64)
+    for c in range(classes):
+        if sizes[c] <= cap:
+            few[small] = c
+            small += 1
+        elif larger == 0 or sizes[c] < larger:
+            larger = sizes[c]
+    few = few[:small]
+    order = few[np.argsort(sizes[few])]
+    # `reached` of the classes in that order go at most; `levels` thresholds lie on the way.
+    reached, levels, gone, at = 0, 0, np.int64(0), 0
+    while at < small:
+        size = sizes[order[at]]
+        end = at
+        while end < small and sizes[order[end]] == size:
+            end += 1
+        gone += short[size]
+        fits = size < limit if mode == DEMANDED else (gone <= budget and mode == SOUGHT)
+        if not fits or (mode != DEMANDED and end == classes):
+            break
+        reached, at = end, end
+        levels += 1
+    number = levels + 1 if mode == SOUGHT and every else 1
+    result = np.zeros((number, 3 + columns), np.int64)
+    total = np.zeros(2 + columns, np.int64)
+    at, line = 0, number - 1
+    while True:
+        if at == reached or (mode == SOUGHT and every):
+            result[line, 0] = sizes[order[at]] if at < small else larger
+            for f in range(2 + columns):
+                result[line, 1 + f] = total[f]
+            line -= 1
+        if at == reached:
+            break
+        size = sizes[order[at]]
+        total[0] += short[size]
+        while at < small and sizes[order[at]] == size:
+            c = order[at]
+            total[1] += rows[c]
+            for j in range(columns):
+                total[2 + j] += rows[c] * covers[cover_start[j] + codes[j, first[c]]]
+            at += 1
+    failing = result[0, 1] if mode == DEMANDED else 0
+    return result, int(result[0, 0]), int(failing)
+
+
+def releases_of(
+    table: FrequencyTable, recoding: Recoding, mode: int, least: int, budget: int, every: bool
+) -> tuple[Counts64, int, int]:
+    """The releases of one recoding, the one that suppresses most first, with its best k and its failing units.
+
+    A release is a row: the smallest class that is left (0 if none is), the units and the records suppressed, and in
+    each column the leaves that labels of suppressed records cover. With SOUGHT every threshold within the budget is one
+    (without `every` the highest alone), with DEMANDED classes below `least` go.
+    """
+    units = table.units
+    if units is None:
+        raise MeasureError("units of a table that has none", expected="a unit column")
+    tuple_of, unit_start = units.by_unit
+    groups, start, radix = flattened(recoding)
+    index, first = class_index(*folded(table.packed), groups, start, radix)
+    covers = np.concatenate([part.covers[part.groups] for part in recoding]).astype(np.int64)
+    return node_releases(
+        index, first, table.codes, table.counts, tuple_of, unit_start, covers, start, mode, least, budget, every
+    )

@@ -1,0 +1,100 @@
+"""What every plan that is applied to another table needs: what is asked for, and values that the plan does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.base.text import percent
+from sfumato.data.cells import MISSING
+from sfumato.data.engine import Engine
+from sfumato.data.settings import EngineOptions, Role
+from sfumato.data.source import Source
+from sfumato.data.value_counts import cell_sql
+from sfumato.errors import DataError, shortened
+from sfumato.front import Front
+from sfumato.hierarchies import Hierarchy
+from sfumato.release.manifest import MANIFEST, read_manifest
+from sfumato.release.policy import Inherited, inherited_from
+from sfumato.release.rows import complete_rows
+from sfumato.study import Study
+from sfumato.study.sections import Acceptance
+from sfumato.tables.domain import missing_leaf
+
+
+@dataclass(frozen=True)
+class Applying:
+    """A plan to apply: the folder it is in, the point if that is a front, the table, and how it is to be read."""
+
+    folder: Path
+    point: int | None
+    table: Any
+    unseen: str
+    accept: Mapping[str, str] | Sequence[Acceptance]
+    engine: str
+    options: EngineOptions
+    run: str | Path | None
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """Values of a column that the plan's hierarchy does not know, and how many records have one."""
+
+    column: str
+    values: tuple[str, ...]
+    records: int
+
+
+def unseen_values(engine: Engine, source: Source, study: Study, trees: Mapping[str, Hierarchy]) -> tuple[Unseen, ...]:
+    """Values of quasi-identifiers that the hierarchies do not know, in the rows that the missing rule keeps."""
+    engine.attach(source, "raw")
+    complete = complete_rows(source, study)
+    strange = []
+    for name in study.named(Role.QUASI_IDENTIFIER):
+        tree, wildcard = trees[name], study.missing_rule(name) == "wildcard"
+        keeps = missing_leaf(tree, study.data.na, wildcard=wildcard) is not None
+        engine.upload("known", {"label": [*tree.leaves, *([MISSING] if keeps else [])]})
+        rows = engine.rows(
+            f"SELECT v, n FROM (SELECT {cell_sql(source, name)} AS v, count(*) AS n FROM raw WHERE {complete} "
+            "GROUP BY 1) AS t WHERE v NOT IN (SELECT label FROM known) ORDER BY v"
+        )
+        if rows:
+            strange.append(Unseen(name, tuple(str(value) for value, _ in rows), sum(int(n) for _, n in rows)))
+    return tuple(strange)
+
+
+def handed_down(folder: Path, study: Study) -> tuple[Study, tuple[Inherited, ...]]:
+    """The study of a plan that is applied, and what its release had accepted.
+
+    A release hands down what its file broke, with the figures; nothing else that its run file accepts. A front hands
+    down what its run file accepts. The rule `earlier` is about the people of one table, so it is never handed down.
+    """
+    if (folder / MANIFEST).is_file():
+        accepted: Any = read_manifest(folder)["accepted"]
+        return study.accepting(()), inherited_from(accepted)
+    return study.accepting([one for one in study.policy.accept if one.rule != "earlier"]), ()
+
+
+def limit_warnings(study: Study, front: Front) -> list[str]:
+    """What is said where more is suppressed than the search allowed."""
+    share, limit = front.points[0].suppressed / max(front.rows, 1), study.search.max_suppression
+    if share <= limit:
+        return []
+    return [f"{percent(share)} of the records are suppressed; the search that found the plan allowed {percent(limit)}."]
+
+
+def unknown(strange: Sequence[Unseen]) -> DataError:
+    """The error of values that a plan does not know."""
+    listed = "; ".join(
+        f"{unseen.column}: {len(unseen.values)} {'value' if len(unseen.values) == 1 else 'values'} in {unseen.records} "
+        f"{'record' if unseen.records == 1 else 'records'}, such as "
+        f"{shortened((repr(value) if value != MISSING else '(missing)' for value in unseen.values), 3)}"
+        for unseen in strange
+    )
+    return DataError(
+        f"the plan does not know values of {len(strange)} {'column' if len(strange) == 1 else 'columns'}: {listed}",
+        expected="values that the plan's hierarchies hold",
+        remedy='unseen = "star" hides them, or search again with hierarchies that hold them',
+    )

@@ -1,0 +1,273 @@
+"""The (k, k) reading for tables of any size: each record its cheapest supported pattern, then more blanks where needed.
+
+The first step is exact for one half of the reading, every pattern agrees with k source records, so its cost is a bound
+of the whole. The second blanks further cells of the records that come nearest to a source record with too few released
+ones, which never undoes the first. A solution of the strict reading is one of this reading too. Both are then gone
+through once more, and every blank that is not needed is taken back.
+
+Matching: which released rows can belong to a person if every row is assigned to a different source record.
+
+Every released row belongs to some source record, so an assignment gives each row a source record of its own that it
+agrees with; source records may be left over, as suppressed ones are. A row is possible for a person if some assignment
+gives it to that person. The publisher's own assignment is known. From it, a row is possible for a person exactly if
+both are in one strongly connected component of the residual graph, to which one more node belongs that is joined to
+the source records that are left over (docs/cells.md). Records with equal values are one node with a count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats
+from sfumato.base.compiled import compiled
+from sfumato.methods.cells.patterns import Blanks, mask_costs, masks_by_cost, numbered
+from sfumato.release.policy import MATCHING_K, MATCHING_PEOPLE
+
+
+def supported(codes: Codes, counts: Counts64, k: int, weights: Floats, allowed: Flags) -> Blanks | None:
+    """For each tuple the cheapest mask whose pattern agrees with k source records; None where a tuple has none."""
+    left = np.arange(len(counts))
+    masks = np.full(len(counts), -1, dtype=np.int64)
+    for mask in masks_by_cost(codes.shape[1], weights, allowed).tolist():
+        keys = numbered(codes, mask)
+        enough = np.bincount(keys, weights=counts)[keys[left]] >= k
+        masks[left[enough]] = mask
+        left = left[~enough]
+        if not len(left):
+            return Blanks(codes, counts, np.arange(len(counts)), masks, counts.copy())
+    return None
+
+
+def completed(blanks: Blanks, k: int, weights: Floats, allowed: Flags, whole: int) -> Blanks | None:
+    """Blank more until every source record agrees with k released ones, at most `whole` of them blank altogether."""
+    codes, counts = blanks.codes, blanks.counts
+    of, mask, count = blanks.of.tolist(), blanks.mask.tolist(), blanks.count.tolist()
+    _, released = blanks.agreeing()
+    columns = np.arange(codes.shape[1])
+    bits = 1 << columns
+    full = (1 << codes.shape[1]) - 1
+    never = int(sum(bits[~allowed]))
+    spare = whole - blanks.whole
+    while True:
+        short = np.flatnonzero(released < k)
+        if not len(short):
+            break
+        r = int(short[np.argmin(released[short])])
+        tuples, masks = np.array(of), np.array(mask)
+        more = ((codes[tuples] != codes[r]) * bits).sum(axis=1) & ~masks
+        price = mask_costs(more, weights)
+        usable = (more > 0) & ((more & never) == 0) & (np.array(count) > 0)
+        if spare <= 0:
+            usable &= (masks | more) != full
+        if not usable.any():
+            return None
+        best = int(np.flatnonzero(usable)[np.argmin(price[usable])])
+        rows = min(k - int(released[r]), count[best])
+        new = int(masks[best] | more[best])
+        if new == full:
+            rows = min(rows, spare)
+            spare -= rows
+        before, after = _agree(codes, of[best], mask[best]), _agree(codes, of[best], new)
+        released += rows * (after.astype(np.int64) - before)
+        count[best] -= rows
+        of.append(of[best])
+        mask.append(new)
+        count.append(rows)
+    kept = np.array(count) > 0
+    blanks = Blanks(codes, counts, np.array(of)[kept], np.array(mask)[kept], np.array(count, dtype=np.int64)[kept])
+    return blanks.merged()
+
+
+def _agree(codes: Codes, of: int, mask: int) -> Flags:
+    kept = [j for j in range(codes.shape[1]) if not mask >> j & 1]
+    return np.asarray((codes[:, kept] == codes[of, kept]).all(axis=1))
+
+
+def restored(blanks: Blanks, k: int, weights: Floats) -> Blanks:
+    """The same with the blanks taken back that the reading does not need, dear columns first, record by record."""
+    order = np.argsort(-mask_costs(blanks.mask, weights), kind="stable")
+    of, mask = np.repeat(blanks.of[order], blanks.count[order]), np.repeat(blanks.mask[order], blanks.count[order])
+    _, released = blanks.agreeing()
+    columns = np.argsort(-weights, kind="stable")
+    take_back(blanks.codes, blanks.counts, of, mask, released, k, columns)
+    one = np.ones(len(of), dtype=np.int64)
+    return Blanks(blanks.codes, blanks.counts, of, mask, one).merged()
+
+
+@compiled
+def take_back(
+    codes: Codes, counts: Counts64, of: Counts64, mask: Counts64, released: Counts64, k: int, columns: Counts64
+) -> None:
+    """Take back one blank after another where k source records still agree, and nobody falls below k released ones."""
+    size, width = codes.shape
+    for e in range(len(of)):
+        if mask[e] == 0:
+            continue
+        for column in columns:
+            if not mask[e] >> column & 1:
+                continue
+            new = mask[e] & ~(1 << column)
+            support = 0
+            fine = True
+            for t in range(size):
+                agrees = True
+                for j in range(width):
+                    if not mask[e] >> j & 1 and codes[t, j] != codes[of[e], j]:
+                        agrees = False
+                        break
+                if agrees:
+                    if codes[t, column] == codes[of[e], column]:
+                        support += counts[t]
+                    elif released[t] <= k:
+                        fine = False
+                        break
+            if not fine or support < k:
+                continue
+            for t in range(size):
+                agrees = codes[t, column] != codes[of[e], column]
+                if agrees:
+                    for j in range(width):
+                        if not mask[e] >> j & 1 and codes[t, j] != codes[of[e], j]:
+                            agrees = False
+                            break
+                if agrees:
+                    released[t] -= 1
+            mask[e] = new
+
+
+MOST_EDGES = 30_000_000  # pairs of a tuple and a row that agree with each other; about 1.2 GB while they are joined
+MOST_WORK = 400_000_000  # tuples times masks; about two minutes
+
+
+@dataclass(frozen=True, eq=False)
+class Possible:
+    """How many released records are possible for each source tuple, and source records for each entry of the blanks."""
+
+    rows: Counts64
+    people: Counts64
+
+    @property
+    def matching_k(self) -> int:
+        """The fewest released records that are possible for a source record."""
+        return int(self.rows.min()) if len(self.rows) else 0
+
+    @property
+    def matching_people(self) -> int:
+        """The fewest source records that are possible for a released record."""
+        return int(self.people.min()) if len(self.people) else 0
+
+    def reaches(self, k: int) -> bool:
+        """Whether k released records are possible for every source record, and k of these for every released one."""
+        return min(self.matching_k, self.matching_people) >= k
+
+
+def possible(blanks: Blanks) -> Possible | None:
+    """What is possible for each person and each row; None where there are too many pairs to look at."""
+    tuples = len(blanks.counts)
+    if len(np.unique(blanks.mask)) * tuples > MOST_WORK:
+        return None
+    row_of, released = _rows(blanks)
+    pairs: list[tuple[Counts64, Counts64]] = []
+    edges = 0
+    for own, rows in _agreeing(blanks, row_of):
+        edges += len(own)
+        if edges > MOST_EDGES:
+            return None
+        pairs.append((own.astype(np.int32), rows.astype(np.int32)))
+    own = np.concatenate([pair[0] for pair in pairs]) if pairs else np.zeros(0, np.int32)
+    rows = np.concatenate([pair[1] for pair in pairs]) if pairs else np.zeros(0, np.int32)
+    del pairs
+    part = _components(blanks, own, rows, row_of, len(released))
+    joined = part[own] == part[tuples + rows]
+    own, rows = own[joined], rows[joined]
+    for_tuples = np.bincount(own, weights=released[rows], minlength=tuples).astype(np.int64)
+    for_rows = np.bincount(rows, weights=blanks.counts[own], minlength=len(released)).astype(np.int64)
+    return Possible(for_tuples, for_rows[row_of])
+
+
+def counted_by_matching(blanks: Blanks) -> dict[str, int | None]:
+    """The two figures of a file by name; None where they were not computed."""
+    found = possible(blanks)
+    if found is None:
+        return {MATCHING_K: None, MATCHING_PEOPLE: None}
+    return {MATCHING_K: found.matching_k, MATCHING_PEOPLE: found.matching_people}
+
+
+def enough_possible(blanks: Blanks, k: int) -> bool:
+    """Whether k released records are possible for every person, and k people for every released record."""
+    found = possible(blanks)
+    return found is not None and found.reaches(k)
+
+
+def strengthened(blanks: Blanks, classes: Blanks, k: int) -> Blanks:
+    """More blanks, until k released records are possible for every person and k people for every released record.
+
+    `classes` are blanks of the same records in the strict reading. Where too few are possible, all records of their
+    classes get the blanks of these too, so that any of them can have any of these rows: this ends at the latest with
+    all classes. Where what is possible is not computed, the blanks are returned as they are.
+    """
+    of, mask, _ = _records(blanks)
+    _, least, own = _records(classes)
+    while True:
+        pairs, entry = np.unique(np.stack([of, mask], axis=1), axis=0, return_inverse=True)
+        entry = entry.reshape(-1)
+        count = np.bincount(entry).astype(np.int64)
+        blanks = Blanks(blanks.codes, blanks.counts, pairs[:, 0].copy(), pairs[:, 1].copy(), count)
+        found = possible(blanks)
+        if found is None or found.reaches(k):
+            return blanks
+        short = (found.rows[of] < k) | (found.people[entry] < k)
+        mask = np.where(np.isin(own, own[short]), mask | least, mask)
+
+
+def _records(blanks: Blanks) -> tuple[Counts64, Counts64, Counts64]:
+    """The tuple, the mask and the row of every record, by tuple and mask."""
+    row_of, _ = _rows(blanks)
+    by = np.lexsort((blanks.mask, blanks.of))
+    of, mask, row = (np.repeat(each[by], blanks.count[by]) for each in (blanks.of, blanks.mask, row_of))
+    return of, mask, row
+
+
+def _rows(blanks: Blanks) -> tuple[Counts64, Counts64]:
+    """The released row of each entry, numbered, and how many records have each."""
+    row_of = np.zeros(len(blanks.of), dtype=np.int64)
+    total = 0
+    for mask in np.unique(blanks.mask).tolist():
+        some = blanks.mask == mask
+        present, number = np.unique(numbered(blanks.codes, mask)[blanks.of[some]], return_inverse=True)
+        row_of[some] = number.reshape(-1) + total
+        total += len(present)
+    return row_of, np.bincount(row_of, weights=blanks.count, minlength=total).astype(np.int64)
+
+
+def _agreeing(blanks: Blanks, row_of: Counts64) -> Iterator[tuple[Counts64, Counts64]]:
+    """Pairs of a tuple and a row that agree with each other, mask by mask."""
+    for mask in np.unique(blanks.mask).tolist():
+        keys = numbered(blanks.codes, mask)
+        some = blanks.mask == mask
+        row = np.full(int(keys.max(initial=0)) + 1, -1, dtype=np.int64)
+        row[keys[blanks.of[some]]] = row_of[some]
+        own = np.flatnonzero(row[keys] >= 0)
+        yield own, row[keys[own]]
+
+
+def _components(blanks: Blanks, own: Counts64, rows: Counts64, row_of: Counts64, released: int) -> Counts64:
+    """The component of each tuple, each row and the node of what is left over.
+
+    A tuple can take any row that agrees with it; a row can be taken from a tuple that has it; a tuple with records left
+    over can take one more row, and one that has a row can give it up for them.
+    """
+    tuples = len(blanks.counts)
+    given = np.bincount(blanks.of, weights=blanks.count, minlength=tuples).astype(np.int64)
+    over = tuples + released
+    free, used = np.flatnonzero(blanks.counts > given), np.flatnonzero(given > 0)
+    start = [own, tuples + row_of, np.full(len(free), over), used]
+    end = [tuples + rows, blanks.of, free, np.full(len(used), over)]
+    first, second = (np.concatenate(part).astype(np.int32) for part in (start, end))
+    graph = coo_array((np.ones(len(first)), (first, second)), shape=(over + 1, over + 1))
+    return np.asarray(connected_components(graph.tocsr(), directed=True, connection="strong")[1])

@@ -1,0 +1,542 @@
+"""Cell suppression of a study: one front over k and the blanked cells, with a bound beside each point.
+
+Points of a front of blanked cells: what each costs, its k in every reading, and its plan.
+
+What cells are blanked after: nothing, or a recoding of the table that another system found.
+
+Values become groups; a group is released as one label, a run of the column's ordered values, so that a blank and a
+group can stand in one plan of boxes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+
+import numpy as np
+
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats
+from sfumato.data.settings import Role
+from sfumato.errors import StudyError, UnreachableError, counted, nearest, shortened
+from sfumato.front import Front, Objective, Point, numbered
+from sfumato.measures.registry import GENERAL_LOSS, K
+from sfumato.measures.suppression import budget
+from sfumato.measures.units import class_table
+from sfumato.methods.cells.exact import Program, comparable, proven, solve, variables
+from sfumato.methods.cells.matching import (
+    completed,
+    counted_by_matching,
+    enough_possible,
+    restored,
+    strengthened,
+    supported,
+)
+from sfumato.methods.cells.patterns import Blanks, Kept, refused
+from sfumato.methods.registry import system_named
+from sfumato.methods.run import Run, Series
+from sfumato.methods.system import check_weights
+from sfumato.plans.boxes import BoxPlan
+from sfumato.plans.recodings import RecodingPlan
+from sfumato.plans.segments import segments_of
+from sfumato.release.policy import MATCHING_K
+from sfumato.study import Study
+from sfumato.tables.domain import domain_of
+from sfumato.tables.frequency import FrequencyTable, value_counts
+
+Span = tuple[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Base:
+    """The groups of a recoding: `codes[t, j]` is the group of tuple t in column j, `spans[j][g]` its first and last
+    value in order, and `losses[j][g]` what a cell of it loses."""
+
+    name: str
+    codes: Codes
+    spans: tuple[tuple[Span, ...], ...]
+    losses: tuple[Floats, ...]
+
+    @property
+    def recodes(self) -> bool:
+        return any(bool(np.any(lost > 0)) for lost in self.losses)
+
+
+def raw(table: FrequencyTable) -> Base:
+    """The values as they are."""
+    spans = tuple(tuple((label, label) for label in domain.labels) for domain in table.domains)
+    return Base("", table.codes.T.copy(), spans, tuple(np.zeros(len(own)) for own in spans))
+
+
+def recoded(name: str, table: FrequencyTable, plan: RecodingPlan) -> Base | None:
+    """The groups of a plan; None where one of them is not a run of the column's ordered values."""
+    codes, spans, losses = [], [], []
+    for domain, own in zip(table.domains, table.codes, strict=True):
+        groups, covers = plan.grouped(domain)
+        order = np.array(domain.order)
+        runs = groups[order]
+        if int(np.count_nonzero(np.diff(runs))) + 1 != len(covers):
+            return None
+        first = np.searchsorted(np.cumsum(np.concatenate([[0], np.diff(runs) != 0])), np.arange(len(covers)))
+        ends = np.concatenate([first[1:], [len(runs)]]) - 1
+        named = {
+            int(runs[a]): (domain.labels[order[a]], domain.labels[order[b]]) for a, b in zip(first, ends, strict=True)
+        }
+        codes.append(groups[own])
+        spans.append(tuple(named[group] for group in range(len(covers))))
+        losses.append((covers - 1) / max(len(order) - 1, 1))
+    return Base(name, np.stack(codes, axis=1).astype(np.int32), tuple(spans), tuple(losses))
+
+
+def bases_of(study: Study, table: FrequencyTable) -> list[Base]:
+    """The raw table, and recodings of the system that cells are to follow, an even choice of its front."""
+    settings = study.cells
+    bases = [raw(table)]
+    if settings.after is None or settings.bases == 0:
+        return bases
+    searched = study.with_search(system=settings.after).with_search(
+        max_suppression=0.0, constraints={}, objectives=(K.name, GENERAL_LOSS.name)
+    )
+    front: Front = system_named(settings.after).search(searched, Run(), table)
+    points = [point for point in front.points if point.loss > 0]
+    chosen = (
+        sorted({round(i) for i in np.linspace(0, len(points) - 1, min(settings.bases, len(points)))}) if points else []
+    )
+    for at in chosen:
+        base = recoded(f"{settings.after} point {points[at].id}", table, points[at].recoding_plan)
+        bases += [] if base is None else [base]
+    return bases
+
+
+def grouped_table(table: FrequencyTable, base: Base, inside: Flags) -> tuple[FrequencyTable, Counts64]:
+    """The table of a recoding, with groups as values; and the tuple of it that each tuple `inside` is in.
+
+    Other tuples of the source are suppressed; where rows belong to persons, all are inside.
+    """
+    codes, of = np.unique(base.codes[inside], axis=0, return_inverse=True)
+    of = of.reshape(-1)
+    counts = np.bincount(of, weights=table.counts[inside]).astype(np.int64)
+    gone = int(table.counts[~inside].sum())
+    place = np.cumsum(inside) - 1
+    domains = []
+    for j, domain in enumerate(table.domains):
+        width = len(base.spans[j])
+        digits = len(str(width))
+        held = np.bincount(codes[:, j], weights=counts, minlength=width)
+        labels = {f"g{group:0{digits}d}": int(held[group]) for group in range(width)}
+        domains.append(domain_of(domain.name, labels))
+    sensitive = {}
+    for name, values in table.sensitive.items():
+        width = len(values.domain.labels)
+        there = inside[values.tuple_of]
+        own = of[place[values.tuple_of[there]]] * width + values.values[there]
+        keys, at = np.unique(own, return_inverse=True)
+        summed = np.bincount(at.reshape(-1), weights=values.counts[there]).astype(np.int64)
+        sensitive[name] = value_counts(values.domain, keys // width, keys % width, summed, len(counts))
+    grouped = replace(
+        table,
+        domains=tuple(domains),
+        codes=np.ascontiguousarray(codes.T.astype(np.int32)),
+        counts=counts,
+        removed=table.removed + gone,
+        sensitive=sensitive,
+        units=None if table.units is None else table.units.regrouped(of, len(counts)),
+        households=None if table.households is None else table.households.regrouped(of, len(counts)),
+        label=None,
+        weights=None,
+        population=None,
+    )
+    return grouped, of
+
+
+def spread(of: Counts64, counts: Counts64, members: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Members of grouped tuples as members of the tuples of the source, in their order."""
+    waiting: dict[int, list[list[int]]] = {}
+    for group, mask, count in members:
+        waiting.setdefault(group, []).append([mask, count])
+    parts = []
+    for t, group in enumerate(of.tolist()):
+        left, queue = int(counts[t]), waiting.get(group, [])
+        while left and queue:
+            taken = min(left, queue[0][1])
+            parts.append((t, queue[0][0], taken))
+            left -= taken
+            queue[0][1] -= taken
+            if not queue[0][1]:
+                queue.pop(0)
+    return parts
+
+
+AGREEING = "agreeing"
+MATCHED = Objective(MATCHING_K, "max", title="rows possible for each person (matching k)", privacy=True, scale="log")
+PAIRWISE = Objective(AGREEING, "max", title="records that agree pair by pair (k, k)", privacy=True, scale="log")
+# Limits that a bound may hold within, by their names in a saved point
+ON_COLUMNS, ON_SUPPRESSED, ON_BLANK = "columns", "suppressed records", "blank records"
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Blanks for one k after a recoding, how they were found, and a bound on their cost where there is one.
+
+    `within` are the limits that the bound takes for granted: beyond them there may be ways that cost less.
+    """
+
+    k: int
+    base: Base
+    blanks: Blanks
+    method: str
+    bound: float | None
+    within: tuple[str, ...] = ()
+
+
+def _lost(base: Base, blanks: Blanks, weights: Floats) -> float:
+    """What the released records lose: a blank all of its cell, a group its share."""
+    bits = (blanks.mask[:, None] >> np.arange(blanks.columns)) & 1
+    total = 0.0
+    for j, weight in enumerate(weights):
+        lost = np.where(bits[:, j] == 1, 1.0, base.losses[j][blanks.codes[blanks.of, j]])
+        total += float(weight) * float((lost * blanks.count).sum())
+    return total
+
+
+def point_of(study: Study, table: FrequencyTable, one: Solution, weights: Floats) -> Point:
+    blanks = one.blanks
+    gone = table.rows - int(blanks.count.sum()) + table.removed
+    cost = _lost(one.base, blanks, weights) + gone * float(weights.sum())
+    full = float(weights.sum()) * table.records
+    plan, persons = plan_of(table, one.base, blanks), None
+    figures: dict[str, int | None]
+    if table.units is None:
+        source, released = blanks.agreeing()
+        agreed = int(min(source.min(), released.min()))
+        figures = {K.name: int(blanks.sizes().min()), AGREEING: agreed, "matching": blanks.matching()}
+    else:
+        k, persons = persons_in(table, plan)
+        figures = {K.name: k}
+    if study.cells.reading == AGREEING:
+        figures |= counted_by_matching(blanks)
+    details = {
+        "method": one.method,
+        "cells": int(blanks.blanked().sum()),
+        "blanked": dict(zip(table.columns, blanks.blanked().tolist(), strict=True)),
+        "blank_records": blanks.whole,
+        "readings": figures,
+    }
+    details |= {"after": one.base.name} if one.base.name else {}
+    bound = None if one.bound is None else min(one.bound, cost)  # sums may be added up in another order
+    if bound is not None and bound > 0:
+        details["floor"], details["ratio"] = bound / full, cost / bound
+        details |= {"within": list(one.within)} if one.within else {}
+    values = {name: float(v) for name in (MATCHING_K, AGREEING, K.name) if (v := figures.get(name)) is not None}
+    values[GENERAL_LOSS.name] = cost
+    return Point(0, values, cost / full, gone, plan, bound, details, persons)
+
+
+def persons_in(table: FrequencyTable, plan: BoxPlan) -> tuple[int, int]:
+    """The fewest persons of a class of a plan that divides no tuple, and how many persons have a suppressed row."""
+    owner = np.full(table.tuples, -1, dtype=np.int64)
+    of, classes, _ = np.array(plan.members, dtype=np.int64).reshape(-1, 3).T
+    owner[of] = classes
+    measured = class_table(table, owner, len(plan.labels), ())
+    return int(measured.size[measured.kept].min()), measured.suppressed_units
+
+
+def privacy_of(reading: str, points: Sequence[Point]) -> Objective:
+    """What a front of a reading maximises: what is possible by matching, pair by pair where that was not computed."""
+    if reading != AGREEING:
+        return Objective(K.name, "max")
+    return MATCHED if all(MATCHING_K in point.values for point in points) else PAIRWISE
+
+
+def front_points(points: Sequence[Point], privacy: Objective) -> list[Point]:
+    """Without those that cost no less than one of a higher k; of the values only those that are objectives are kept."""
+    names = (privacy.name, GENERAL_LOSS.name)
+    points = [replace(point, values={name: point.values[name] for name in names}) for point in points]
+    kept: list[Point] = []
+    for point in sorted(points, key=lambda p: (-p.values[privacy.name], p.loss)):
+        if not kept or point.loss < kept[-1].loss - 1e-12:
+            kept.append(point)
+    return kept
+
+
+def plan_of(table: FrequencyTable, base: Base, blanks: Blanks) -> BoxPlan:
+    """Blanks as a plan of boxes: patterns are classes, a blank is the label of all values."""
+    ends = [(d.hierarchy.leaves[d.order[0]], d.hierarchy.leaves[d.order[-1]]) for d in table.domains]
+    names: dict[tuple[Span, ...], int] = {}
+    owner = []
+    for t, mask in zip(blanks.of.tolist(), blanks.mask.tolist(), strict=True):
+        groups = blanks.codes[t]
+        spans = (ends[j] if mask >> j & 1 else base.spans[j][groups[j]] for j in range(blanks.columns))
+        owner.append(names.setdefault(tuple(spans), len(names)))
+    left = blanks.counts - np.bincount(blanks.of, weights=blanks.count, minlength=len(blanks.counts)).astype(np.int64)
+    merged: dict[tuple[int, int], int] = {}
+    for t, own, count in zip(blanks.of.tolist(), owner, blanks.count.tolist(), strict=True):
+        merged[t, own] = merged.get((t, own), 0) + count
+    members = [(t, own, count) for (t, own), count in merged.items()]
+    members += [(t, -1, int(left[t])) for t in np.flatnonzero(left > 0).tolist()]
+    return BoxPlan(table.columns, tuple(names), tuple(sorted(members)))
+
+
+NEVER = 1000.0  # how many times dearer a column is that must keep its cells
+DEARER = 4.0  # by what a column with too many blanks becomes dearer
+TRIES = 6
+MOST_COLUMNS = 16
+
+
+def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
+    """The front of a study. The same study, data and seed give the same front."""
+    started = time.perf_counter()
+    settings = study.cells
+    check_weights(study.search, table)
+    allowed, caps = _limits(study, table)
+    weights = np.array(study.weights_for(table))
+    segments_of(study, table)  # what a release would refuse is refused before the work
+    least = math.ceil(study.search.constraints.get(K.name, 1.0) - 1e-9)
+    persons = int(table.rows if table.units is None else table.units.number)
+    ks = sorted({max(k, least) for k in settings.k if max(k, least) <= persons})
+    if not ks:
+        raise UnreachableError(
+            f"the table has {counted(persons, 'record' if table.units is None else 'person')}, fewer than "
+            f"k = {max(min(settings.k), least)}",
+            expected=f"k up to {persons}",
+        )
+    solutions: list[Solution] = []
+    kept: list[Kept] = []
+    bases = bases_of(study, table)
+    checkpoint = run.kept(study, table.fingerprint)
+    run.series = None if checkpoint is None else Series(checkpoint, run.resume)
+    for number, base in enumerate(bases):
+        problem = Problem(study, table, base, weights, allowed, caps)
+        kept.append(problem.kept)
+        reached = [k for k in ks if kept[-1].reaches(k)]
+        solutions += problem.strict(run, reached) if settings.reading == "strict" else problem.agreeing(run, reached)
+        if run.stopped or run.tell(number + 1, len(bases)):
+            break
+    if checkpoint is not None and run.series is not None:
+        if run.stopped:
+            checkpoint.save(partial(dict, run.series.parts), now=True)
+        else:
+            checkpoint.remove()
+    if not any(one.reaches(ks[0]) for one in kept):
+        raise refused(kept, ks[0], suppresses=settings.reading == "strict")
+    if not solutions:
+        raise UnreachableError(
+            "no way was found to blank cells within the limits",
+            expected="a smaller k, more records suppressed (strict) or blank (agreeing), or fewer columns under never",
+        )
+    found = [point_of(study, table, one, weights) for one in solutions]
+    objectives = (privacy_of(settings.reading, found), Objective(GENERAL_LOSS.name, "min"))
+    points = front_points(found, objectives[0])
+    return Front(
+        study,
+        objectives,
+        numbered(points, objectives[0]),
+        settings.reading,
+        len(bases) == 1 and all(one.method == "exact" for one in solutions),
+        len(solutions),
+        0,
+        time.perf_counter() - started,
+        table.fingerprint,
+        table.records,
+        system="cells",
+        found_how=f"{settings.reading} reading, "
+        + ", ".join(dict.fromkeys(one.method for one in solutions))
+        + (f", after {len(bases) - 1} recodings and none" if len(bases) > 1 else "")
+        + f", seed {study.search.seed}",
+        tuples=table.tuples,
+        units=None if table.units is None else table.units.number,
+    )
+
+
+def _limits(study: Study, table: FrequencyTable) -> tuple[Flags, Counts64]:
+    """Which columns may be blanked, and how many of their cells."""
+    settings = study.cells
+    unknown = [name for name in (*settings.never, *settings.limits) if name not in table.columns]
+    if unknown:
+        raise StudyError(
+            f"{shortened(unknown)} under [cells] is no quasi-identifier",
+            expected="quasi-identifiers under never and limits",
+            remedy=nearest(unknown[0], table.columns),
+        )
+    if len(table.columns) > MOST_COLUMNS:
+        raise StudyError(
+            f"{len(table.columns)} quasi-identifiers", expected=f"at most {MOST_COLUMNS} where single cells are blanked"
+        )
+    if any(domain.wildcard for domain in table.domains):
+        raise StudyError(
+            "missing values match anything",
+            expected='missing = "drop" or "category" where cells are blanked',
+            remedy='missing = "category" under [data]',
+        )
+    if settings.reading == "agreeing" and (study.search.max_suppression or set(study.search.constraints) - {K.name}):
+        raise StudyError(
+            "records are suppressed or classes constrained in the reading agreeing, which knows neither",
+            expected='reading = "strict", or no max_suppression and no constraints',
+        )
+    holders = [name for role in (Role.UNIT, Role.HOUSEHOLD) for name in study.named(role)]
+    if settings.reading == "agreeing" and holders:
+        raise StudyError(
+            f"the reading agreeing with {holders[0]} as a unit or household column: several rows of one person, known "
+            "together, leave fewer assignments possible than matching counts row by row",
+            expected='reading = "strict" where rows belong to persons or households',
+            remedy='reading = "strict" under [cells]',
+        )
+    caps = [
+        budget(settings.limits[n], table.rows) if settings.limits.get(n, 1.0) < 1 else table.rows for n in table.columns
+    ]
+    single = [len(domain.hierarchy.leaves) < 2 for domain in table.domains]
+    allowed = [n not in settings.never and not alone for n, alone in zip(table.columns, single, strict=True)]
+    return np.array(allowed), np.array(caps, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Cells to blank after one recoding: what each costs, which columns may be blanked, and how often."""
+
+    study: Study
+    table: FrequencyTable
+    base: Base
+    weights: Floats
+    allowed: Flags
+    caps: Counts64
+
+    def program(self, k: int) -> Solution | None:
+        """The integer program, where it is small enough, rows are persons and nothing else is demanded of classes."""
+        study, table, settings = self.study, self.table, self.study.cells
+        if table.units is not None or table.households is not None:
+            return None
+        if variables(len(table.columns), table.tuples) > settings.exact or set(study.search.constraints) - {K.name}:
+            return None
+        if not comparable(self.weights):
+            return None
+        strict = settings.reading == "strict"
+        problem = Program(self.base.codes, table.counts, k, self.weights, self.allowed, self.caps, self.spare, strict)
+        blanks, bound = solve(problem)
+        if blanks is None or bound is None:
+            return None
+        method = "exact" if proven(blanks, bound, self.weights) else "integer program, stopped"
+        columns = (ON_COLUMNS,) if settings.never or settings.limits else ()
+        share = study.search.max_suppression if strict else settings.blank_records
+        records = (ON_SUPPRESSED if strict else ON_BLANK,) if share < 1 else ()
+        return Solution(k, self.base, blanks, method, None if self.base.recodes else bound, (*columns, *records))
+
+    @property
+    def kept(self) -> Kept:
+        """The columns that keep their cells; none where rows belong to persons, of whom records are no count."""
+        budget = self.spare if self.study.cells.reading == "strict" else 0
+        keeps = ~self.allowed | (self.caps == 0)
+        if self.table.units is not None:
+            keeps, budget = np.zeros_like(keeps), self.table.rows
+        return Kept(self.table.columns, self.base.codes, self.table.counts, keeps, budget, self.table.removed)
+
+    @property
+    def spare(self) -> int:
+        """How many records may be suppressed (strict), or be blank in every column (agreeing)."""
+        table, settings = self.table, self.study.cells
+        if settings.reading == "strict":
+            return budget(self.study.search.max_suppression, table.records) - table.removed
+        return budget(settings.blank_records, table.rows) if settings.blank_records < 1 else table.rows
+
+    def strict(self, run: Run, ks: Sequence[int]) -> list[Solution]:
+        """A blank as a value of its own: local recoding along trees of leaves and a root, so that system searches."""
+        solved = {k: self.program(k) for k in ks}
+        solutions = [one for one in solved.values() if one is not None]
+        left = [k for k in ks if solved[k] is None]
+        return solutions + (self.by_boxes(run, left, self.study.cells.effort) if left else [])
+
+    def by_boxes(self, run: Run, ks: Sequence[int], effort: int) -> list[Solution]:
+        """The strict reading by local recoding; what no class can have is suppressed before.
+
+        Other criteria compare with all records, so there nothing is suppressed before.
+        """
+        if set(self.study.search.constraints) - {K.name}:
+            return self._by_boxes(run, ks, effort, np.ones(self.table.tuples, dtype=np.bool_))
+        solutions = []
+        for _, some in groupby(ks, self.kept.short):
+            own = list(some)
+            solutions += self._by_boxes(run, own, effort, self.kept.enough(own[-1]))
+        return solutions
+
+    def _by_boxes(self, run: Run, ks: Sequence[int], effort: int, inside: Flags) -> list[Solution]:
+        """The same for the tuples `inside`, with so many rounds of improvement."""
+        weights, allowed = self.weights, self.allowed
+        prices = np.where(allowed | (weights == 0), weights, weights * NEVER)
+        plain = bool(allowed.all()) and not self.study.cells.limits and not self.base.recodes
+        grouped, of = grouped_table(self.table, self.base, inside)
+        kept: list[Solution] = []
+        for _ in range(TRIES):
+            front = self._local(grouped, run, ks, prices, effort)
+            blanks = [(int(p.values[K.name]), self._blanks(of, inside, p.plan), p.bound) for p in front.points]
+            over = np.zeros(len(weights), dtype=np.bool_)
+            for _, one, _ in blanks:
+                over |= one.blanked() > self.caps
+            kept = [
+                Solution(k, self.base, one, "heuristic", bound if plain else None)
+                for k, one, bound in blanks
+                if not np.any(one.blanked() > self.caps) and not np.any(one.blanked()[~allowed])
+            ]
+            if not over.any() or run.stopped:
+                break
+            prices = np.where(over, prices * DEARER, prices)
+        return kept
+
+    def _local(self, grouped: FrequencyTable, run: Run, ks: Sequence[int], prices: Floats, effort: int) -> Front:
+        """The local recodings of a table whose trees have leaves and a root."""
+        settings = self.study.cells
+        update = {"constrained": True, "breaks": None, "order": None}
+        columns = {name: self.study.columns[name].model_copy(update=update) for name in grouped.columns}
+        domains = [replace(d, along_tree=True, leaves=len(d.hierarchy.leaves)) for d in grouped.domains]
+        chosen = dict(zip(grouped.columns, prices.tolist(), strict=True))
+        largest = max(chosen.values())
+        section = {name: price * min(1.0, 1e6 / largest) for name, price in chosen.items()}
+        search = {K.name: list(ks), "effort": effort, "passes": settings.passes}
+        flattened = self.study.with_columns(columns).with_settings({"local": search})
+        flattened = flattened.with_search(system="local").with_search(weights=section)
+        return system_named("local").search(flattened, run, replace(grouped, domains=tuple(domains)))
+
+    def _blanks(self, of: Counts64, inside: Flags, plan: object) -> Blanks:
+        """A plan of boxes over groups as blanks: a label is one group, or all of them; `of` are tuples `inside`."""
+        if not isinstance(plan, BoxPlan):
+            raise TypeError("no plan of boxes")
+        masks = [sum(1 << j for j, (first, last) in enumerate(spans) if first != last) for spans in plan.labels]
+        given = [(t, masks[owner], count) for t, owner, count in plan.members if owner >= 0]
+        members = np.array(spread(of, self.table.counts[inside], given), dtype=np.int64).reshape(-1, 3)
+        members[:, 0] = np.flatnonzero(inside)[members[:, 0]]
+        return Blanks(self.base.codes, self.table.counts, *(part.copy() for part in members.T)).merged()
+
+    def agreeing(self, run: Run, ks: Sequence[int]) -> list[Solution]:
+        """The integer program where it is small, else the best of some starts; limits on columns bind all.
+
+        Fewer blanks in the strict reading leave fewer to give back, so boxes that are not improved are a start, too.
+        None of the starts knows which assignments are possible, so each is strengthened until enough of them are.
+        """
+        programs = {k: self.program(k) for k in ks}
+        solutions = [one for one in programs.values() if one is not None and enough_possible(one.blanks, one.k)]
+        left = [k for k in ks if k not in {one.k for one in solutions}]
+        weights = self.weights
+        within = (ON_COLUMNS,) if self.study.cells.never else ()
+        efforts = sorted({0, self.study.cells.effort}) if left else []
+        strict = [one for effort in efforts for one in self.by_boxes(run, left, effort)]
+        for k in left:
+            bounded, first = programs[k], supported(self.base.codes, self.table.counts, k, weights, self.allowed)
+            classes = [one.blanks for one in strict if one.k >= k]
+            if first is None or not classes:
+                continue
+            quick = completed(first, k, weights, self.allowed, self.spare)
+            starts = [*classes, *([] if quick is None else [quick]), *([] if bounded is None else [bounded.blanks])]
+            cheapest = min(classes, key=lambda one: one.cost(weights))
+            tried = [strengthened(restored(start, k, weights), cheapest, k) for start in starts]
+            fit = [one for one in (*tried, *classes) if self.fits(one)]
+            if fit:
+                best = min(fit, key=lambda one: one.cost(weights))
+                bound = None if self.base.recodes else first.cost(weights)
+                stated = (bound, within) if bounded is None else (bounded.bound, bounded.within)
+                solutions.append(Solution(k, self.base, best, "heuristic", *stated))
+        return solutions
+
+    def fits(self, blanks: Blanks) -> bool:
+        """Whether blanks keep to the limits on columns and on records that are blank altogether."""
+        return not np.any(blanks.blanked() > self.caps) and blanks.whole <= self.spare

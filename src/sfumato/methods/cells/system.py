@@ -1,0 +1,216 @@
+"""The cells system: single cells are blanked.
+
+The reports of a file with blanked cells: how many, how they are read, and how to count from the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.base.text import number, percent
+from sfumato.decide import Choice
+from sfumato.front import Front
+from sfumato.measures.registry import K
+from sfumato.methods.apply_options import Applying
+from sfumato.methods.cells.matching import counted_by_matching
+from sfumato.methods.cells.patterns import Blanks
+from sfumato.methods.cells.search import AGREEING, ON_BLANK, ON_COLUMNS, ON_SUPPRESSED, search_cells
+from sfumato.methods.run import Run
+from sfumato.methods.shared import BoxSystem, accepted, ratio, salt_of, times_bound, without_left_out
+from sfumato.methods.system import Publishing
+from sfumato.release.classes import BoxDraft
+from sfumato.release.classes_rows import Assigned
+from sfumato.release.classes_verify import box_verifier
+from sfumato.release.draft import Draft
+from sfumato.release.manifest import EXTERNAL, INTERNAL, Content, Manifest
+from sfumato.release.persons import may_count_persons
+from sfumato.release.policy import MATCHING_K, MATCHING_PEOPLE
+from sfumato.release.readback import external_facts
+from sfumato.release.verify import Verifier
+from sfumato.report.release_pages import external_page, recoded_page
+from sfumato.study import Study
+from sfumato.tables.frequency import FrequencyTable
+
+READ = {
+    "strict": "A blank, written *, is a value of its own: records with blanks in the same columns and the same values "
+    "in the others form a group.",
+    "agreeing": "A blank, written *, may stand for any value. Every row of the file agrees with several records of the "
+    "original table in its other key columns, and every one of these records with several rows.",
+}
+COUNT = (
+    "Blanks are not spread at random: rare combinations are blanked more often. A table of two key columns lacks the "
+    "records with a blank in either; spread those over the values in proportion to the others, or count them apart."
+)
+POSSIBLE = (
+    "Matching takes into account that every released record belongs to a source record of its own: a pair is possible "
+    "if some assignment of all released records has it. Possible does not mean equally likely."
+)
+WITHIN = {
+    ON_COLUMNS: "the limits that were set on columns",
+    ON_SUPPRESSED: "the limit on suppressed records",
+    ON_BLANK: "the limit on records that are blank in every key column",
+}
+
+
+def pages_of(_: Path, manifest: Content) -> dict[str, str]:
+    """The reports of a release as its manifest has them: drawn at publication, and again when it is verified."""
+    reading = str(manifest["own"]["algorithm"])
+    facts, shown = external_facts(manifest), None
+    if reading == AGREEING:
+        facts |= {name: manifest["figures"][name]["value"] for name in (AGREEING, MATCHING_K, MATCHING_PEOPLE)}
+        shown = headline(facts[MATCHING_K])
+    return {
+        EXTERNAL: external_page(facts, manifest["dictionary"], [READ[reading], COUNT], shown),
+        INTERNAL: cells_page(manifest),
+    }
+
+
+def headline(matching_k: int | None) -> dict[str, str]:
+    """The headline of a file whose blanks may stand for any value."""
+    if matching_k is None:
+        return {"value": "not computed", "says": "matching k: rows that are possible for each source record"}
+    few = "row is" if matching_k == 1 else "or more rows are"
+    return {"value": number(matching_k), "says": f"{few} possible for each source record (matching k)"}
+
+
+def _counted(figure: int | None, otherwise: str) -> str:
+    return otherwise if figure is None else number(figure)
+
+
+def bound_sentence(manifest: Mapping[str, Any]) -> str:
+    """What no way to blank cells costs less than; where limits were taken for granted, only among ways within them."""
+    details, loss = manifest["point"]["details"], manifest["loss"]
+    if "floor" not in details:
+        return "No bound was found."
+    limits = [WITHIN[name] for name in details.get("within", ()) if name in WITHIN]
+    ways = f"Within {' and '.join(limits)}, no way" if limits else "No way"
+    ratio = times_bound(manifest, loss, details["floor"])
+    return (
+        f"{ways} to blank cells in this reading costs less than {percent(details['floor'])} of all cells, according to "
+        f"the search; this file costs {percent(loss)}, {ratio:.3f} times as much{without_left_out(manifest)}."
+    )
+
+
+def cells_page(manifest: Mapping[str, Any]) -> str:
+    """The publisher's report."""
+    own, front, details = manifest["own"], manifest["own"]["front"], manifest["point"]["details"]
+    records = manifest["released"]
+    rows = [[name, number(cells), percent(cells / records)] for name, cells in details["blanked"].items()]
+    readings = details["readings"]
+    matched = {
+        MATCHING_K: "agreeing, by matching: released records that are possible for a source record (matching k)",
+        MATCHING_PEOPLE: "agreeing, by matching: source records that are possible for a released record",
+    }
+    counted = {
+        AGREEING: "agreeing (k, k), pair by pair: with source records, and these with released ones",
+        K.name: "strict: a blank is a value of its own",
+    }
+    loose = {"matching": "blanks match anything among released rows, as in sdcMicro (no protection by itself)"}
+    read = [
+        *([says, _counted(readings[name], "not computed")] for name, says in matched.items() if name in readings),
+        *([says, number(readings[name])] for name, says in counted.items() if name in readings),
+        *([says, _counted(readings[name], "not counted")] for name, says in loose.items() if name in readings),
+    ]
+    explained = [POSSIBLE] if MATCHING_K in readings else []
+    bound = bound_sentence(manifest)
+    sections: list[dict[str, Any]] = [
+        {"title": "Blanked cells", "sentences": [READ[own["algorithm"]], bound], "heads": ["column", "cells", "share"]}
+        | {"rows": rows},
+        {"title": "k in each reading", "sentences": explained, "heads": ["reading", K.name], "rows": read},
+        {"title": "Counting from the file", "sentences": [COUNT]},
+    ]
+    return recoded_page(
+        manifest,
+        headline=headline(readings[MATCHING_K]) if MATCHING_K in readings else None,
+        about={"patterns": number(own["classes"]), "records blank in every column": number(details["blank_records"])},
+        how=f"{front['how'][:1].upper()}{front['how'][1:]}.",
+        heading="cells, method",
+        plans=[f"{p['details']['cells']:,} cells, {p['details']['method']}" for p in front["points"]],
+        sections=sections,
+    )
+
+
+REASON = "counts agreement with source records, so it is measured with the source"
+
+
+def beside(study: Study, plan: Assigned) -> Mapping[str, dict[str, Any]]:
+    """The (k, k) reading of a file, pair by pair, and in that reading by matching: from the classes of its records."""
+    blanks = None if may_count_persons(study) else blanks_of(plan)
+    if blanks is None:
+        return {}
+    source, released = blanks.agreeing()
+    figures: dict[str, int | None] = {AGREEING: int(min(source.min(), released.min()))}
+    if study.cells.reading == AGREEING:
+        figures |= counted_by_matching(blanks)
+    return {name: {"value": value, "measured_on": "source", "reason": REASON} for name, value in figures.items()}
+
+
+def blanks_of(plan: Assigned) -> Blanks | None:
+    """The blanks of a file; None if groups of a column overlap, so that they are not values of a recoding."""
+    inside = plan.owner >= 0
+    width = plan.high - plan.low
+    blank = (width == [len(column.values) for column in plan.columns]) & (width > 1)
+    codes = np.empty((len(plan.counts), len(plan.columns)), dtype=np.int32)
+    for j, column in enumerate(plan.columns):
+        groups = np.arange(len(column.values))  # a value in no group is one of its own
+        last = 0
+        for low, high in sorted({(int(plan.low[i, j]), int(plan.high[i, j])) for i in np.flatnonzero(~blank[:, j])}):
+            if low < last:
+                return None
+            groups[low:high], last = low, high
+        codes[:, j] = groups[plan.codes[j]]
+    mask = (blank @ (1 << np.arange(len(plan.columns))))[plan.owner[inside]]
+    tuples, of = np.unique(codes, axis=0, return_inverse=True)
+    counts = np.bincount(of.reshape(-1), weights=plan.counts).astype(np.int64)
+    return Blanks(tuples, counts, of.reshape(-1)[plan.of[inside]], mask, plan.count[inside]).merged()
+
+
+BLANKS = box_verifier(pages_of, beside, own_records="its blanks are single cells of its own records")
+
+
+@dataclass(frozen=True)
+class Cells(BoxSystem):
+    """Plans are boxes whose labels are single values or blanks."""
+
+    name: str = "cells"
+    plans: str = "suppressions of cells"
+    verifier: Verifier = BLANKS
+    apply: Callable[[Applying], Draft] | None = None
+    title = "Suppressed cells"
+    bound = "no suppression of cells within the limits below"
+    shown = "which cells are blanked"
+
+    def front_of(self, study: Study, table: FrequencyTable, run: Run) -> Front:
+        return search_cells(study, table, run)
+
+    def draft(self, choice: Choice, how: Publishing) -> Draft:
+        front, salt = accepted(choice.front, how), salt_of(choice.front.study.cells.test_seed)
+        return BoxDraft.of(front, choice.point, pages_of, how.name, how.format, salt, beside=beside)
+
+    def counted(self, manifest: Manifest) -> list[str]:
+        return ["cells blanked", number(manifest["point"]["details"]["cells"])]
+
+    def columns(self, front: Front) -> Mapping[str, list[str]]:
+        points = front.points
+        readings = [point.details["readings"] for point in points]
+        return {
+            "cells": [number(point.details["cells"]) for point in points],
+            "suppressed": [number(point.suppressed) for point in points],
+            "cost / bound": [ratio(point) for point in points],
+            "k strict / by matching / pair by pair / blanks match": [
+                " / ".join(map(number, _in_order(r))) for r in readings
+            ],
+            "method": [str(point.details["method"]) for point in points],
+        }
+
+
+def _in_order(readings: Mapping[str, int | None]) -> list[int | None]:
+    return [readings.get(name) for name in (K.name, MATCHING_K, AGREEING, "matching")]
+
+
+SYSTEMS = {"cells": Cells()}

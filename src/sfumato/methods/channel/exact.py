@@ -1,0 +1,483 @@
+"""The certified optimum: channels with any number of outputs, and a lower bound that no channel can beat.
+
+Written over posteriors the problem is convex (docs/readings.md, 3.9). All corners are known, so a column generation
+over them ends with a proof: the bound is checked against every corner, not only against those in use.
+
+A-optimal design with linear constraints: the convex program behind the certified channel, by an interior point.
+
+Columns v of a matrix V lie in the simplex. Over weights w ≥ 0 with V w = P and heights·w ≤ limit,
+
+    minimise f = tr(D S⁻¹ D),  S = Σ w_v v vᵀ,  D = diag(P).
+
+Since V w = P fixes the row sums of S, S = D − L(s), where s_ij = Σ w_v v_i v_j for i < j and L is the Laplacian of the
+graph with the weights s. So f is a convex function of n(n−1)/2 numbers and everything else is linear in w: Newton's
+system has n(n+1)/2 + 1 unknowns however many columns there are.
+
+Column generation over a known set of posteriors: the best mixture of all of them, with a bound over all of them.
+
+Mixtures of columns: made to add up to a goal, and made of few columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+
+from sfumato.base.arrays import Counts64, Flags, Floats
+from sfumato.errors import InputError, UnreachableError
+from sfumato.measures.channel import attainable, caps_of, require_room
+from sfumato.methods.channel.prior import corners
+
+INDEPENDENT = 1e-8
+REFRESH = 64
+SAME = 1e-9  # of the largest sum: what a thinned mixture may differ by
+
+
+def wall(values: Floats, step: Floats) -> float:
+    """How far values can go until one is zero."""
+    falling = step < 0
+    return float(np.min(-values[falling] / step[falling])) if falling.any() else np.inf
+
+
+def balanced(columns: Floats, weights: Floats, goal: Floats) -> Floats:
+    """Weights moved, each in proportion to its size, until the columns add up to the goal."""
+    for _ in range(50):
+        off = goal - columns @ weights
+        if np.abs(off).max() < 1e-15:
+            break
+        push = columns * weights**2
+        change = push.T @ np.linalg.lstsq(push @ columns.T, off, rcond=None)[0]
+        weights = weights + min(1.0, 0.9 * wall(weights, change)) * change
+    return weights
+
+
+def thin(columns: Floats, weights: Floats) -> Floats:
+    """The same sum of weighted columns from no more columns than they have rows (Carathéodory).
+
+    Columns come in turn, the heaviest first. One that the basis cannot express joins it; of the others the weight moves
+    into the basis, until it is used up or a member of the basis is, whose place it then takes.
+
+    >>> left = thin(np.ones((1, 4)), np.array([0.1, 0.2, 0.3, 0.4]))
+    >>> int((left > 0).sum()), round(float(left.sum()), 12)
+    (1, 1.0)
+
+    Where columns depend on each other up to rounding, an exchange can lose the sum. All columns are kept then.
+    """
+    try:
+        thinned = _exchanged(columns, weights)
+    except np.linalg.LinAlgError:
+        return weights
+    total = columns @ weights
+    return thinned if np.abs(columns @ thinned - total).max() <= SAME * np.abs(total).max() else weights
+
+
+def _exchanged(columns: Floats, weights: Floats) -> Floats:
+    """The weights of the last basis; see `thin`."""
+    rows = len(columns)
+    size = np.linalg.norm(columns, axis=1, keepdims=True)
+    columns = columns / np.where(size > 0, size, 1.0) * np.sqrt(columns.shape[1])
+    inverse, members, held = np.eye(rows), np.full(rows, -1), np.zeros(rows)
+    pivots = 0
+    for j in np.argsort(-weights, kind="stable"):
+        left = float(weights[j])
+        if left <= 0:
+            break
+        mix = inverse @ columns[:, j]
+        open_ = np.where(members < 0, np.abs(mix), 0.0)
+        position = int(np.argmax(open_))
+        if open_[position] > INDEPENDENT:
+            held[position] = left
+        else:
+            falling = (mix < 0) & (members >= 0)
+            ratio = np.where(falling, held / np.where(falling, -mix, 1.0), np.inf)
+            position = int(np.argmin(ratio))
+            moved = min(left, float(ratio[position]))
+            held = np.where(members >= 0, np.maximum(held + moved * mix, 0.0), 0.0)
+            if moved == left:
+                continue
+            held[position] = left - moved
+        members[position] = j
+        pivots += 1
+        if pivots % REFRESH == 0:  # rounding adds up over many exchanges
+            inverse = np.linalg.inv(np.where(members >= 0, columns[:, members], np.eye(rows)))
+            continue
+        inverse[position] /= mix[position]
+        mix[position] = 0.0
+        inverse -= np.outer(mix, inverse[position])
+    thinned = np.zeros(len(weights))
+    thinned[members[members >= 0]] = held[members >= 0]
+    return thinned
+
+
+STEPS = 80
+TO_THE_WALL = 0.99
+LAG = 1e3  # where the slope is this much further off than the gap, the gap waits: what vanishes too soon is lost
+TO_SINGULAR = 0.7  # f grows without bound where S is singular, so the way there is walked with more care
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Weights of the columns, the matrix S, the value f, and the prices that prove how good it is."""
+
+    weights: Floats
+    shape: Floats
+    value: float
+    price: Floats
+    charge: float
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A lower bound on f for every limit at once.
+
+    With Y = S⁻¹D, Cauchy and Schwarz give (tr DY)² ≤ f(w')·Σ w'_v ‖Yᵀv‖² for every w'; a dual feasible (price, charge)
+    of the linear program bounds that sum by price·P + charge·limit. A shift makes any pair feasible, because a column
+    sums to one.
+    """
+
+    trace: float
+    constant: float
+    charge: float
+
+    @classmethod
+    def of(cls, design: Design, prior: Floats, columns: Floats, heights: Floats) -> tuple[Bound, Floats]:
+        """The bound a design proves over all columns, and by how much each column is worth more than it is priced."""
+        dual = np.linalg.solve(design.shape, np.diag(prior))
+        worth = np.einsum("ij,ij->j", dual.T @ columns, dual.T @ columns)
+        excess = worth - design.price @ columns - design.charge * heights
+        constant = float(design.price @ prior) + float(excess.max())
+        return cls(float(prior @ np.diag(dual)), constant, design.charge), excess
+
+    def at(self, limit: float) -> float:
+        """The bound at a limit; a hair is taken off for rounding."""
+        return self.trace**2 / (self.constant + self.charge * limit) * (1.0 - 1e-11)
+
+
+def solve(prior: Floats, columns: Floats, heights: Floats, limit: float | None, tolerance: float = 1e-6) -> Design:
+    """The best design. `limit` None leaves the constraint on heights out.
+
+    >>> columns = np.array([[0.9, 0.1, 0.5], [0.1, 0.9, 0.5]])
+    >>> found = solve(np.array([0.5, 0.5]), columns, columns.max(axis=0), 0.7)
+    >>> [round(float(w), 4) + 0.0 for w in found.weights], round(found.value, 4)
+    ([0.25, 0.25, 0.5], 2.0625)
+    """
+    point = _InteriorPoint(prior, columns, heights, limit)
+    for _ in range(STEPS):
+        if point.done(tolerance):
+            break
+        try:
+            point.step()
+        except np.linalg.LinAlgError:  # rounding has the last word; the bound still says how good this is
+            break
+    return point.design()
+
+
+class _InteriorPoint:
+    """Mehrotra's predictor and corrector. The rows of Ψ: products v_i v_j, the column itself, its height.
+
+    Ψ w = (s, P, limit) with multipliers y; z ≥ 0 are the reduced costs of the weights; the slack of the limit is a
+    last column that adds nothing to S.
+    """
+
+    def __init__(self, prior: Floats, columns: Floats, heights: Floats, limit: float | None) -> None:
+        n, self.count = columns.shape
+        self.prior, (first, second) = prior, np.triu_indices(n, 1)
+        self.pairs = len(first)
+        # Each row is scaled by its natural size: shares of rare categories must not drown.
+        self.scale = np.concatenate([1.0 / np.sqrt(prior[first] * prior[second]), 1.0 / np.sqrt(prior)])
+        psi = np.concatenate([columns[first] * columns[second], columns]) * self.scale[:, None]
+        self.goal = np.concatenate([np.zeros(self.pairs), prior * self.scale[self.pairs :]])
+        self.edges = (np.eye(n)[:, first] - np.eye(n)[:, second]) / np.sqrt(self.scale[: self.pairs])
+        self.w = balanced(columns, np.full(self.count, 1.0 / self.count), prior)
+        self.s = psi[: self.pairs] @ self.w
+        self.mode = int(np.argmax(prior))
+        if limit is not None:
+            # Heights above the commonest category's entry: V w = P makes this the same constraint, but it stays well
+            # scaled next to the ceiling, where both sides vanish.
+            room = limit - prior[self.mode]
+            above = (heights - columns[self.mode]) / room
+            psi = np.block([[psi, np.zeros((len(psi), 1))], [above, np.ones(1)]])
+            self.goal = np.append(self.goal, 1.0)
+            self.scale = np.append(self.scale, 1.0 / room)
+            self.w = np.append(self.w, max(1.0 - float(above @ self.w), 0.1))
+        self.psi = psi
+        self.value, self.slope, self.curvature = self.curve()
+        self.y = np.zeros(len(psi))
+        self.y[: self.pairs] = -self.slope
+        self.z = np.maximum(-(self.y @ psi), 0.1 * self.value)
+
+    def shape(self) -> Floats:
+        """S of the current s."""
+        return np.asarray(np.diag(self.prior) - (self.edges * self.s) @ self.edges.T)
+
+    def curve(self) -> tuple[float, Floats, Floats]:
+        """f, its gradient and its Hessian in s."""
+        inverse = np.linalg.inv(self.shape())
+        inner = self.edges.T @ inverse @ self.edges
+        weighted = (self.prior[:, None] * inverse) @ self.edges
+        outer = weighted.T @ weighted
+        return float(self.prior**2 @ np.diag(inverse)), np.diag(outer).copy(), 2.0 * inner * outer
+
+    def done(self, tolerance: float) -> bool:
+        """Whether the gap is closed; rounding then forbids to ask much more of the constraints."""
+        gap = float(self.w @ self.z) / self.value
+        off = float(np.abs(self._primal()).max())
+        turned = float(np.abs(self.slope + self.y[: self.pairs]).max()) / self.value
+        return gap < tolerance and turned < 10 * tolerance and (off < 1e-8 or gap < 1e-3 * tolerance)
+
+    def step(self) -> None:
+        """One predictor, one corrector."""
+        primal, pairs = self._primal(), self.pairs
+        turned = -(self.slope + self.y[:pairs])
+        priced = -(self.y @ self.psi) - self.z
+        theta, inverse = self.w / self.z, np.linalg.inv(self.curvature)
+        normal = (self.psi * theta) @ self.psi.T
+        normal[:pairs, :pairs] += inverse
+        solved = _factored(normal)
+
+        def direction(target: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+            right = primal - self.psi @ (target / self.z - self.w - theta * priced)
+            right[:pairs] += inverse @ turned
+            dy = solved(right)
+            dz = priced - dy @ self.psi
+            return target / self.z - self.w - theta * dz, dz, dy, inverse @ (turned - dy[:pairs])
+
+        dw, dz, _, ds = direction(np.zeros_like(self.w))
+        ahead, behind = min(1.0, wall(self.w, dw), 0.9 * self._singular(ds)), min(1.0, wall(self.z, dz))
+        gap = float(self.w @ self.z)
+        centred = (float((self.w + ahead * dw) @ (self.z + behind * dz)) / gap) ** 3 * gap / len(self.w)
+        if float(np.abs(turned).max()) > LAG * gap:
+            centred = gap / len(self.w)
+        dw, dz, dy, ds = direction(centred - dw * dz)
+        # One step length for both: f is no linear function, so the prices must move with what they price.
+        ahead = min(
+            1.0, TO_THE_WALL * wall(self.w, dw), TO_SINGULAR * self._singular(ds), TO_THE_WALL * wall(self.z, dz)
+        )
+        self.w, self.s = self.w + ahead * dw, self.s + ahead * ds
+        self.z, self.y = self.z + ahead * dz, self.y + ahead * dy
+        self.value, self.slope, self.curvature = self.curve()
+
+    def design(self) -> Design:
+        """The result, with V w = P made true to the last digit."""
+        weights = balanced(self.psi[self.pairs :], self.w, self.goal[self.pairs :])[: self.count]
+        pairs, n = self.pairs, len(self.prior)
+        y, shape = self.y * self.scale, self.shape()
+        # For v that sums to one, ‖Yᵀv‖² = Σ ‖Y_i‖² v_i − Σ_{i<j} ‖Y_i − Y_j‖² v_i v_j, and the latter is the slope.
+        own = np.sum((np.linalg.inv(shape) * self.prior) ** 2, axis=1)
+        price, charge = own - y[pairs : pairs + n], 0.0
+        if len(y) > pairs + n:
+            charge = max(float(-y[-1]), 0.0)
+            price[self.mode] -= charge
+        return Design(weights, shape, self.value, price, charge)
+
+    def _primal(self) -> Floats:
+        """What is missing to Ψ w = (s, P, limit)."""
+        missing = self.goal - self.psi @ self.w
+        missing[: self.pairs] += self.s
+        return np.asarray(missing)
+
+    def _singular(self, ds: Floats) -> float:
+        """How far s can go until S is singular."""
+        pull = (self.edges * ds) @ self.edges.T
+        largest = scipy.linalg.eigh(pull, self.shape(), eigvals_only=True, check_finite=False)[-1]
+        return 1.0 / float(largest) if largest > 0 else np.inf
+
+
+def _factored(normal: Floats) -> Callable[[Floats], Floats]:
+    """Solve with a matrix that is positive definite but for rounding: scaled, then shifted as little as it takes."""
+    scale = 1.0 / np.sqrt(np.diag(normal))
+    scaled = normal * scale[:, None] * scale
+    shift = 1e-15
+    while True:
+        try:
+            factor = scipy.linalg.cho_factor(scaled + shift * np.eye(len(scaled)), check_finite=False)
+            break
+        except np.linalg.LinAlgError:
+            if not shift < 1.0:  # no number is left to work with
+                raise
+            shift *= 10.0
+
+    def solved(right: Floats) -> Floats:
+        solution = scipy.linalg.cho_solve(factor, right * scale, check_finite=False)
+        for _ in range(2):  # refinement takes the shift back
+            solution = solution + scipy.linalg.cho_solve(factor, right * scale - scaled @ solution, check_finite=False)
+        return np.asarray(solution * scale)
+
+    return solved
+
+
+MOST_CATEGORIES = 16
+AT_ONCE = 2500  # posteriors that are all used from the start; more are generated as they are needed
+ADDED = 400
+ROUNDS = 30
+CLOSED = 2e-6  # a gap at which no more posteriors are looked for
+DUST = 1e-7  # reports rarer than this are traces of the method, and would set the worst posterior
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """A channel as matrix and posteriors (rows), and the spread that no channel within the same limits goes below."""
+
+    matrix: Floats
+    posteriors: Floats
+    lower_bound: float
+
+
+def refuse_too_many(prior: Floats) -> None:
+    """Raise where there are more categories than sets can be listed."""
+    if len(prior) > MOST_CATEGORIES:
+        raise InputError(
+            f"{len(prior)} categories are too many for the exact engine",
+            expected=f"at most {MOST_CATEGORIES}: their {2 ** len(prior):,} sets are all looked at",
+            remedy='engine = "square" or engine = "optrr" under [channel], or join rare categories into groups',
+        )
+
+
+class Generation:
+    """Mixtures of posteriors (columns) that add up to a prior. Those in use stay in use for the next mixture."""
+
+    def __init__(self, prior: Floats, columns: Floats, used: Flags) -> None:
+        self.prior, self.columns, self.used = prior, columns, used
+        self.heights = columns.max(axis=0)
+
+    def solve(self, limit: float | None, allowed: Flags, reached: float) -> tuple[Optimum, Bound]:
+        """The best mixture of the columns allowed; `limit` caps its accuracy, `reached` is where its bound is read.
+
+        Solve over the columns in use, add those that are worth more than they are priced, until none are left.
+        """
+        best: Bound | None = None
+        for _ in range(ROUNDS):
+            chosen = np.flatnonzero(self.used & allowed)
+            design = solve(self.prior, self.columns[:, chosen], self.heights[chosen], limit)
+            bound, excess = Bound.of(design, self.prior, self.columns[:, allowed], self.heights[allowed])
+            best = bound if best is None or bound.at(reached) >= best.at(reached) else best
+            if design.value - bound.at(reached) <= CLOSED * design.value:
+                break
+            places = np.flatnonzero(allowed)
+            fresh = np.flatnonzero((excess > 0) & ~self.used[places])
+            if not len(fresh):
+                break
+            self.used[places[fresh[np.argsort(-excess[fresh], kind="stable")[:ADDED]]]] = True
+        if best is None:
+            raise AssertionError("there is at least one round")
+        return self._optimum(design, chosen, best.at(reached)), best
+
+    def _optimum(self, design: Design, chosen: Counts64, lower_bound: float) -> Optimum:
+        """The design as a matrix with few outputs, in the order of their sets."""
+        columns, heights = self.columns[:, chosen], self.heights[chosen]
+        first, second = np.triu_indices(len(self.prior), 1)
+        moments = np.concatenate([columns[first] * columns[second], columns, heights[None, :]])
+        weights = _swept(np.vstack([columns, heights]), thin(moments, design.weights))
+        kept = np.flatnonzero(weights)
+        # The last digits: what the columns add up to is the prior itself.
+        weights, columns = balanced(columns[:, kept], weights[kept], self.prior), columns[:, kept]
+        order = np.lexsort([*columns[::-1], -heights[kept]])
+        rows = (columns * weights).T[order]
+        matrix = rows / self.prior
+        return Optimum(matrix / matrix.sum(axis=0), columns.T[order], lower_bound)
+
+
+def _swept(rows: Floats, weights: Floats) -> Floats:
+    """Weights with negligible ones set to zero, if the rest can be adjusted to the same totals."""
+    goal, kept = rows @ weights, np.flatnonzero(weights > DUST)
+    rest = balanced(rows[:, kept], weights[kept], goal)
+    if np.abs(rows[:, kept] @ rest - goal).max() > 1e-13 or rest.min() <= 0:
+        return weights
+    swept = np.zeros(len(weights))
+    swept[kept] = rest
+    return swept
+
+
+TOUCHING = 1e-6  # privacy this close to the ceiling is the ceiling: tables print six digits
+
+
+class ExactSearch:
+    """Optimal channels for one prior, δ and cap on the gain. Every point adds corners and bounds that the next use."""
+
+    def __init__(
+        self, prior: Floats, delta: float, gain: float | None = None, candidates: Floats | None = None
+    ) -> None:
+        """`candidates` are other posteriors than all corners; what is then found is proven among them only."""
+        attainable(prior, delta)
+        require_room(prior, delta)
+        refuse_too_many(prior)
+        self.prior, self.delta, self.gain = prior, delta, gain
+        self.columns = corners(caps_of(prior, delta, gain)) if candidates is None else candidates
+        self.heights = self.columns.max(axis=0)
+        self.bounds: list[Bound] = []
+        self.range = self._range()
+        self.generation = Generation(prior, self.columns, self._first_columns())
+
+    def ceiling_is_finite(self) -> bool:
+        """Whether the most private channels still tell all categories apart: only if one category is the commonest."""
+        return int(np.sum(self.prior > self.prior.max() - TOUCHING)) == 1
+
+    def at(self, privacy: float) -> Optimum:
+        """The best channel with at least this privacy."""
+        low, high = self.range
+        if not low - TOUCHING <= privacy <= high + TOUCHING:
+            raise UnreachableError(
+                f"no channel has a privacy of {privacy:g} with posteriors of at most {self.delta:g}",
+                expected=f"privacy from {low:.6g} to {high:.6g}",
+                remedy=f"privacy = [{min(max(privacy, low), high):.6g}] under [channel]",
+            )
+        ceiling = privacy > high - TOUCHING
+        if ceiling and not self.ceiling_is_finite():
+            raise UnreachableError(
+                f"at a privacy of {high:.6g} two categories that are equally common cannot be told apart",
+                expected=f"privacy below {high:.6g}",
+                remedy=f"privacy = [{high - 0.002 * (high - low):.6g}] under [channel]",
+            )
+        limit = None if ceiling else 1.0 - privacy
+        allowed = np.ones(len(self.heights), dtype=np.bool_)
+        if ceiling:  # only reports under which the commonest category stays the best guess
+            allowed = self.heights <= self.columns[np.argmax(self.prior)] + 1e-12
+        optimum, bound = self.generation.solve(limit, allowed, 1.0 - high if limit is None else limit)
+        if not ceiling:
+            self.bounds.append(bound)
+        return optimum
+
+    def lower_bound(self, privacy: float) -> float:
+        """The best proven spread at any privacy, from the bounds of all points solved so far."""
+        return max((bound.at(1.0 - privacy) for bound in self.bounds), default=0.0)
+
+    def _range(self) -> tuple[float, float]:
+        """The least and the most privacy. With a cap on the gain the least is that of a linear program."""
+        low, high = attainable(self.prior, self.delta)
+        if self.gain is not None:
+            low = min(max(low, 1.0 - float(self.heights @ self._mixture(self.heights))), high)
+        return low, high
+
+    def _first_columns(self) -> Flags:
+        """All corners if they are few; else those that the lowest privacy, the ceiling and feasibility ask for."""
+        count = len(self.heights)
+        if count <= AT_ONCE:
+            return np.ones(count, dtype=np.bool_)
+        sizes = (self.columns > 0).sum(axis=0)
+        used = (
+            (self.heights >= self.delta - 1e-12) | (sizes <= max(3, int(sizes.min()))) | (sizes >= len(self.prior) - 1)
+        )
+        if used.sum() > AT_ONCE:
+            used = (sizes <= int(sizes.min()) + 1) | (sizes >= len(self.prior) - 1)
+        order = np.argsort(-self.prior)
+        for size in range(1, len(order) + 1):  # the sets of the commonest keep the best guess as it is
+            for last in range(size - 1, len(order)):
+                named = np.zeros(len(order))
+                named[[*order[: size - 1], order[last]]] = 1.0 / size
+                used |= np.abs(self.columns - named[:, None]).max(axis=0) < 1e-9
+        if self.gain is not None:
+            used |= np.arange(count) % max(count // AT_ONCE, 1) == 0
+            for worth in (self.heights, -self.heights, -((self.columns / self.prior[:, None]) ** 2).sum(axis=0)):
+                used |= self._mixture(worth) > 0  # so that the prior can be reached, near both ends of the range
+        return np.asarray(used)
+
+    def _mixture(self, worth: Floats) -> Floats:
+        """Weights that add up to the prior and are worth the most."""
+        program = scipy.optimize.linprog(-worth, A_eq=self.columns, b_eq=self.prior, method="highs")
+        if program.x is None:
+            raise AssertionError("the prior lies between the corners")
+        return np.asarray(program.x)

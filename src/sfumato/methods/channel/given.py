@@ -1,0 +1,478 @@
+"""What a report reveals to someone who also has the other columns of the file, and the policy rule `response` about it.
+
+A cell is a combination of values of the other released columns. In a cell with enough records the largest posterior
+given any report must not exceed δ, nor the allowed gain times the largest share that the cell has without a report.
+Smaller cells are covered by ε alone: no report changes the odds of two categories by a factor above e^ε.
+
+The joint distribution of true categories and other released columns, and what a report adds to it.
+
+A cell is a combination of values of the other columns. An attacker who knows a record's cell starts from the shares
+of that cell, so every figure here is worked out cell by cell, from exact counts.
+
+What the plain columns of a file determine of a disguised one: the rule `dependence`.
+
+The rule `response` limits what a report adds to the other columns. Where these determine the value by themselves, no
+report adds anything, and the disguise has no effect.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sfumato.base.arrays import Counts64, Flags, Floats
+from sfumato.base.text import percent
+from sfumato.data.cells import cleaned
+from sfumato.errors import DataError, InputError
+from sfumato.measures.channel import epsilon
+from sfumato.methods.channel.draw import Rows
+from sfumato.plans.channel import Channel, product
+from sfumato.release.policy import Finding, findings_of, first_records
+from sfumato.study import Study
+from sfumato.study.sections import RULE_RESPONSE, PolicySettings
+from sfumato.tables.dependence import Protected, dependences
+from sfumato.tables.domain import present
+
+CHUNK = 2_000_000  # numbers in one block of cells × reports × categories
+STEPS = 400  # of EM in a cell; the best guess is settled long before
+STILL = 1e-7
+TIED = 1e-9  # scores that differ by less are one score: the guess is drawn among them
+
+
+@dataclass(frozen=True, eq=False)
+class CellCounts:
+    """How many records (or persons) have each code in each cell; one entry for each pair that occurs.
+
+    `cells` are any whole numbers that tell the cells apart, `codes` positions of categories or of reports. `persons`
+    are the persons of each cell in order, where one may have several codes, and `moving` is how many persons are in
+    more than one cell.
+    """
+
+    cells: Counts64
+    codes: Counts64
+    counts: Floats
+    size: int
+    persons: Floats | None = None
+    moving: int = 0
+
+    @cached_property
+    def names(self) -> Counts64:
+        """The cells, in order."""
+        return np.unique(self.cells)
+
+    @cached_property
+    def places(self) -> Counts64:
+        """For each entry the position of its cell."""
+        return np.searchsorted(self.names, self.cells)
+
+    @cached_property
+    def totals(self) -> Floats:
+        """The records of each cell."""
+        return np.bincount(self.places, weights=self.counts, minlength=len(self.names)).astype(np.float64)
+
+    @property
+    def sizes(self) -> Floats:
+        """The persons of each cell; its records, where records are not of persons."""
+        return self.totals if self.persons is None else self.persons
+
+    @property
+    def records(self) -> float:
+        return float(self.counts.sum())
+
+    @cached_property
+    def _sorted(self) -> tuple[Counts64, Counts64]:
+        """The entries by cell, and where those of each cell begin."""
+        order = np.argsort(self.places, kind="stable")
+        begins = np.searchsorted(self.places[order], np.arange(len(self.names) + 1))
+        return order, begins
+
+    def table(self, places: Counts64) -> Floats:
+        """The counts of the cells at some positions, cells × codes."""
+        order, begins = self._sorted
+        lengths = begins[places + 1] - begins[places]
+        within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        entries = order[np.repeat(begins[places], lengths) + within]
+        dense = np.zeros((len(places), self.size))
+        np.add.at(dense, (np.repeat(np.arange(len(places)), lengths), self.codes[entries]), self.counts[entries])
+        return dense
+
+    def kinds(self) -> tuple[Counts64, Counts64]:
+        """Cells with the same counts are one kind: a cell of each kind, and the kind of each cell.
+
+        Counts are weighted by numbers drawn at random and added up without regard to overflow, twice over.
+        """
+        rng = np.random.default_rng(20)
+        sums = np.zeros((2, len(self.names)), dtype=np.uint64)
+        whole = self.counts.astype(np.uint64)
+        for total in sums:
+            weights = rng.integers(1, 2**63, self.size, dtype=np.uint64)
+            np.add.at(total, self.places, whole * weights[self.codes])
+        _, first, kind = np.unique(sums.T, axis=0, return_index=True, return_inverse=True)
+        return first, kind.ravel()
+
+
+def blocks(cells: int, numbers: int) -> Iterator[slice]:
+    """Slices of the cells, so that one block of them takes a bounded number of numbers."""
+    step = max(CHUNK // max(numbers, 1), 1)
+    for start in range(0, cells, step):
+        yield slice(start, min(start + step, cells))
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What an attacker wants to know: `member[x, t]` says whether category x has the value t; None: the category."""
+
+    member: Floats | None = None
+
+    def of(self, table: Floats) -> Floats:
+        """Numbers by category (the last axis) added up by value."""
+        return table if self.member is None else np.asarray(table @ self.member)
+
+
+def worst_posteriors(matrix: Floats, table: Floats, target: Target) -> tuple[Floats, Floats]:
+    """For each cell of a table of counts: the largest posterior given any report, and the largest share."""
+    shares = target.of(table).max(axis=1) / table.sum(axis=1)
+    worst = np.empty(len(table))
+    for block in blocks(len(table), matrix.size):
+        both = matrix[None] * table[block][:, None, :]
+        reported = both.sum(axis=2)
+        top = target.of(both).max(axis=2)
+        worst[block] = np.divide(top, reported, out=np.zeros_like(top), where=reported > 0).max(axis=1)
+    return worst, shares
+
+
+def best_guess(matrix: Floats, truth: CellCounts, target: Target) -> float:
+    """How often the best guess is right for who knows every cell's true shares: Σ_{y,z} max_x M[y,x]·P(x,z)."""
+    first, kind = truth.kinds()
+    right = 0.0
+    weight = np.bincount(kind, minlength=len(first))
+    for block in blocks(len(first), matrix.size):
+        both = target.of(matrix[None] * truth.table(first[block])[:, None, :])
+        right += float(weight[block] @ both.max(axis=2).sum(axis=1))
+    return right / truth.records
+
+
+def guess_from_file(matrix: Floats, truth: CellCounts, reports: CellCounts, target: Target) -> float:
+    """How often a guess is right that was learned from the file alone: the shares of each cell estimated by EM.
+
+    Scored on the truth: Σ M[y, x̂]·P(x̂, z), with x̂ the most likely category by the estimate.
+    """
+    first, kind = reports.kinds()
+    learned = np.empty((len(first), matrix.shape[1]))  # by category: how probable a report is that makes it the guess
+    for block in blocks(len(first), matrix.size):
+        shares = _estimated(matrix, reports.table(first[block]))
+        score = target.of(matrix[None] * shares[:, None, :])
+        best = score >= score.max(axis=2, keepdims=True) * (1.0 - TIED)
+        guessed = best / best.sum(axis=2, keepdims=True)  # cells × reports × values
+        by_category = guessed if target.member is None else guessed @ target.member.T
+        learned[block] = np.einsum("zyx,yx->zx", by_category, matrix)
+    place = np.searchsorted(reports.names, truth.cells)
+    return float((learned[kind[place], truth.codes] * truth.counts).sum() / truth.records)
+
+
+def _estimated(matrix: Floats, counts: Floats) -> Floats:
+    """The shares of each cell by EM (equation 3; docs/readings.md, 3.2), from equal ones."""
+    shares = np.full((len(counts), matrix.shape[1]), 1.0 / matrix.shape[1])
+    observed = counts / counts.sum(axis=1, keepdims=True)
+    moving: Flags = np.ones(len(counts), dtype=np.bool_)
+    for _ in range(STEPS):
+        now = shares[moving]
+        expected = now @ matrix.T
+        ratio = np.divide(observed[moving], expected, out=np.zeros_like(expected), where=expected > 0)
+        fresh = now * (ratio @ matrix)
+        shares[moving] = fresh
+        moving[moving] = np.abs(fresh - now).max(axis=1) >= STILL
+        if not moving.any():
+            break
+    return shares
+
+
+MOST_PAIRS = 4_000_000  # reports × categories of several channels together
+SLACK = 1e-9
+LIMITS = ("response", "response_posterior", "response_records", "response_epsilon")
+
+Given = Mapping[str, Any]
+
+
+def cell_counts(
+    rows: Rows, coded: Sequence[tuple[Sequence[str], Sequence[tuple[str, ...]]]], kept: Sequence[str]
+) -> CellCounts:
+    """Count rows by cell and code: `coded` are columns with the values that are numbered, several as one product."""
+    names, engine = [name for columns, _ in coded for name in columns], rows.engine
+    joins, terms, taken, size = [], [], 0, math.prod(len(cells) for _, cells in coded)
+    stride = size
+    for number, (columns, cells) in enumerate(coded):
+        table = f"{rows.view}_codes{number}"
+        engine.upload(
+            table,
+            {f"v{i}": [cell[i] for cell in cells] for i in range(len(columns))} | {"code": np.arange(len(cells))},
+        )
+        stride //= len(cells)
+        equal = " AND ".join(f"t.k{taken + i} = {table}.v{i}" for i in range(len(columns)))
+        joins.append(f" LEFT JOIN {table} ON {equal}")
+        terms.append(f"{table}.code * {stride}")
+        taken += len(columns)
+    cell = engine.hashed([f"t.k{taken + i}" for i in range(len(kept))]) if kept else "0"
+    person = f", t.k{taken + len(kept)} AS person" if rows.unit else ""
+    coded_rows = (
+        f"SELECT {cell} AS cell, CAST(coalesce({' + '.join(terms)}, -1) AS BIGINT) AS code{person} "
+        f"FROM ({rows.sql([*names, *kept, *rows.units])}) AS t{''.join(joins)}"
+    )
+    counted = "count(DISTINCT person)" if rows.unit else "count(*)"
+    found = engine.arrays(f"SELECT cell, code, {counted} AS n FROM ({coded_rows}) AS c GROUP BY cell, code")
+    codes = np.asarray(found["code"]).astype(np.int64)
+    if (codes < 0).any():
+        raise DataError(
+            f"some rows have a value of {', '.join(names)} that is not in the list of the channel",
+            expected="only known values",
+        )
+    counts = np.asarray(found["n"]).astype(np.float64)
+    if not rows.unit:
+        return CellCounts(_whole(found["cell"]), codes, counts, size)
+    sizes = engine.arrays(f"SELECT cell, count(DISTINCT person) AS n FROM ({coded_rows}) AS c GROUP BY cell")
+    order = np.argsort(_whole(sizes["cell"]))
+    each = f"SELECT person FROM ({coded_rows}) AS c GROUP BY person HAVING count(DISTINCT cell) > 1"
+    moving = engine.rows(f"SELECT count(*) FROM ({each}) AS p")[0][0]
+    persons = np.asarray(sizes["n"]).astype(np.float64)[order]
+    return CellCounts(_whole(found["cell"]), codes, counts, size, persons, int(moving))
+
+
+def _whole(cells: Any) -> Any:
+    """Hashes of 64 bits as signed numbers, whatever the engine calls them."""
+    found = np.asarray(cells)
+    return found.astype(np.uint64 if found.dtype.kind == "u" else np.int64).view(np.int64)
+
+
+def given_others(
+    source: Rows, written: Rows, channels: Sequence[Channel], kept: Sequence[str], policy: PolicySettings
+) -> dict[str, Any] | None:
+    """Every figure given the other columns; None where the file has a single report and nothing else."""
+    if not kept and len(channels) < 2:
+        return None
+    truth = cell_counts(source, [(channel.columns, channel.cells) for channel in channels], kept)
+    reports = cell_counts(written, [([channel.name], channel.output_cells) for channel in channels], kept)
+    return figures_given(channels, kept, truth, reports, policy)
+
+
+def figures_given(
+    channels: Sequence[Channel], kept: Sequence[str], truth: CellCounts, reports: CellCounts, policy: PolicySettings
+) -> dict[str, Any]:
+    """The same from counts."""
+    pairs = math.prod(len(channel.outputs) * channel.size for channel in channels)
+    if pairs > MOST_PAIRS:
+        raise InputError(
+            f"{len(channels)} channels have {pairs:,} pairs of reports and categories together",
+            expected=f"at most {MOST_PAIRS:,}: what several reports of a record reveal together is computed",
+            remedy="disguise fewer columns, or columns with fewer categories",
+        )
+    matrix = product(channels).matrix
+    large = np.flatnonzero(truth.sizes >= policy.response_records)
+    table = truth.table(large)
+    most = epsilon(matrix)
+    limits = {name: getattr(policy, name) for name in LIMITS}
+    small = float(truth.totals.sum() - truth.totals[large].sum())
+    return {
+        "columns": list(kept),
+        "counted": "records" if truth.persons is None else "persons",
+        "records": int(truth.records),
+        "in_several_cells": truth.moving,
+        "smallest": int(truth.sizes.min()),
+        "alone": int((truth.sizes == 1).sum()),
+        "cells": len(truth.names),
+        "small_cells": len(truth.names) - len(large),
+        "small_share": small / truth.records,
+        "epsilon": most if math.isfinite(most) else None,
+        "limits": limits,
+        "channels": {
+            channel.name: _of_channel(channel, target, matrix, truth, reports, (table, truth.totals[large]), policy)
+            for channel, target in zip(channels, _targets(channels), strict=True)
+        },
+    }
+
+
+def public_given(given: Given) -> dict[str, Any]:
+    """What the public reads of the rule: its limits, ε, and how many records ε alone covers, which the file shows."""
+    return {
+        "columns": list(given["columns"]),
+        "counted": given["counted"],
+        "records_least": given["limits"]["response_records"],
+        "small_share": math.ceil(given["small_share"] * 1000 - SLACK) / 1000,
+        "epsilon": None if given["epsilon"] is None else math.ceil(given["epsilon"] * 1000 - SLACK) / 1000,
+    }
+
+
+def others_words(columns: Sequence[str]) -> str:
+    """The other columns of the file in a sentence.
+
+    >>> others_words(["sex", "age"]), others_words([])
+    ('sex and age', 'the other reports')
+    """
+    return " and ".join(filter(None, [", ".join(columns[:-1]), columns[-1]])) if columns else "the other reports"
+
+
+def headline_rows(figures: Given, beside: Given | None) -> list[list[str]]:
+    """The figures given the other columns, which come first wherever there are other columns."""
+    given = figures["given"]
+    if given is None or beside is None:
+        return []
+    others, least = others_words(beside["columns"]), beside["limits"]["response_records"]
+    worst = given["worst_posterior"]
+    rows = [
+        [f"given {others}: best guess right", percent(given["best_guess"])],
+        [f"given {others}: guess learned from the file right", percent(given["guess_from_file"])],
+        [
+            f"given {others}: worst posterior (combinations of {least} {beside['counted']} or more)",
+            "–" if worst is None else f"{worst:.4f}",
+        ],
+        [
+            f"given {others}: largest share there without a report",
+            "–" if worst is None else f"{given['largest_share']:.4f}",
+        ],
+    ]
+    if beside["small_cells"]:
+        rows.append(
+            [f"{beside['counted']} in smaller combinations, covered by ε alone", percent(beside["small_share"])]
+        )
+    return rows
+
+
+def _targets(channels: Sequence[Channel]) -> list[Target]:
+    """What each channel hides, among the products of the categories of all."""
+    if len(channels) == 1:
+        return [Target()]
+    numbers = np.indices([channel.size for channel in channels]).reshape(len(channels), -1)
+    return [Target(np.eye(channel.size)[own]) for channel, own in zip(channels, numbers, strict=True)]
+
+
+def _of_channel(
+    channel: Channel,
+    target: Target,
+    matrix: Any,
+    truth: CellCounts,
+    reports: CellCounts,
+    large: tuple[Any, Any],
+    policy: PolicySettings,
+) -> dict[str, Any]:
+    """What the rule says of one channel; its δ is that of the design, and at most that of the policy."""
+    designed = channel.notes.get("delta")
+    delta = policy.response_posterior
+    if isinstance(designed, int | float) and 0 < designed < delta:
+        delta = float(designed)
+    table, totals = large
+    worst, shares = worst_posteriors(matrix, table, target)
+    allowed = np.maximum(delta, policy.response * shares)
+    over = worst > allowed + SLACK
+    return {
+        "delta": delta,
+        "worst_posterior": float(worst.max()) if len(worst) else None,
+        "largest_share": float(shares.max()) if len(worst) else None,
+        "cells_over": int(over.sum()),
+        "share_over": float(totals[over].sum() / truth.records),
+        "epsilon_allowed": _epsilon_allowed(shares, allowed),
+        "best_guess": best_guess(matrix, truth, target),
+        "guess_from_file": guess_from_file(matrix, truth, reports, target),
+        "attributes": _attributes(channel, target, matrix, truth, table),
+    }
+
+
+def _attributes(channel: Channel, target: Target, matrix: Any, truth: CellCounts, table: Any) -> dict[str, Any]:
+    """The same for each column of a joint channel by itself; δ and the rule are about the combination."""
+    found = {}
+    for position, name in enumerate(channel.columns if len(channel.columns) > 1 else ()):
+        values = sorted({cell[position] for cell in channel.cells})
+        member = np.array([[cell[position] == value for value in values] for cell in channel.cells], dtype=np.float64)
+        own = Target(member if target.member is None else target.member @ member)
+        worst = worst_posteriors(matrix, table, own)[0]
+        found[name] = {
+            "worst_posterior": float(worst.max()) if len(worst) else None,
+            "best_guess": best_guess(matrix, truth, own),
+        }
+    return found
+
+
+def _epsilon_allowed(shares: Any, allowed: Any) -> float | None:
+    """The largest ε, rounded down, with which every channel keeps what is allowed in these cells; None if any does."""
+    bound = allowed < 1.0
+    if not bound.any():
+        return None
+    least = float((np.log(allowed[bound] / (1 - allowed[bound])) - np.log(shares[bound] / (1 - shares[bound]))).min())
+    return math.floor(least * 100) / 100
+
+
+def response_findings(given: Given | None, policy: PolicySettings) -> list[Finding]:
+    """What a file breaks of the rule `response`, each sentence with the nearest that can be met."""
+    if given is None:
+        return []
+    listed = [
+        _over(name, said, given, policy, several=len(given["channels"]) > 1)
+        for name, said in given["channels"].items()
+        if said["cells_over"]
+    ]
+    small = given["small_cells"] or given["in_several_cells"]
+    if given["in_several_cells"] and (given["epsilon"] is None or given["epsilon"] > policy.response_epsilon):
+        listed.append(
+            f"{given['in_several_cells']:,} persons have rows with different values of {_names(given)}, which ε alone "
+            f"covers, and at most {policy.response_epsilon:g} is allowed. The rule is met {_nearest(given, policy)}."
+        )
+    elif small and (given["epsilon"] is None or given["epsilon"] > policy.response_epsilon):
+        listed.append(
+            f"{percent(given['small_share'])} of the {given['counted']} are in combinations of {_names(given)} with "
+            f"fewer than {policy.response_records} {given['counted']}, which are covered by ε alone: ε is "
+            f"{'infinite' if given['epsilon'] is None else format(given['epsilon'], '.3g')}, and at most "
+            f"{policy.response_epsilon:g} is allowed. The rule is met {_nearest(given, policy)}."
+        )
+    worst = [said["worst_posterior"] for said in given["channels"].values() if said["worst_posterior"] is not None]
+    figures = {"response": max(worst, default=1.0)}
+    return [Finding(RULE_RESPONSE, " ".join(listed), figures=figures)] if listed else []
+
+
+def _over(name: str, said: Given, given: Given, policy: PolicySettings, several: bool) -> str:
+    beside = _names(given) + (" and the other reports" if several and given["columns"] else "")
+    return (
+        f"Given {beside}, a report of {name} makes a category up to {percent(said['worst_posterior'])} probable. "
+        f"Allowed are {percent(said['delta'])}, or {policy.response:g} times the largest share of the combination. "
+        f"More is reached in {said['cells_over']} of {given['cells']} combinations, with "
+        f"{percent(said['share_over'])} of the {given['counted']}. "
+        f"The rule is met {_nearest(given, policy)}."
+    )
+
+
+def _names(given: Given) -> str:
+    return others_words(given["columns"])
+
+
+def _nearest(given: Given, policy: PolicySettings) -> str:
+    """The release nearest to this one that keeps the rule."""
+    allowed = [said["epsilon_allowed"] for said in given["channels"].values()]
+    if given["small_cells"] or given["in_several_cells"]:
+        allowed.append(policy.response_epsilon)
+    known = [one for one in allowed if one is not None]
+    without = f"without {_names(given)}" if given["columns"] else "with one disguised column"
+    if not known or min(known) <= 0:
+        return without
+    most = math.floor(min(known) / len(given["channels"]) * 100) / 100
+    return f"{without}, or with a search in which channel.epsilon is at most {most:g}"
+
+
+def determined_findings(rows: Rows, study: Study, hidden: Sequence[str], kept: Sequence[str]) -> list[Finding]:
+    """The plain columns, alone or in pairs, from which a disguised one follows in nearly all records.
+
+    Rows of a person that are alike in these columns count once: the others would only repeat what the first one shows.
+    """
+    if not kept:
+        return []
+    source, engine = rows.source, rows.engine
+    complete, view = present(cleaned(source, source.column(name)) for name in rows.complete), rows.view
+    if rows.unit is not None:
+        alike = ", ".join(
+            f"coalesce({cleaned(source, source.column(name))}, '')" for name in (rows.unit, *hidden, *kept)
+        )
+        view = first_records(engine, view, alike, complete)
+    protected = [Protected(name, "disguised") for name in hidden]
+    searched = dependences(engine, source, kept, protected, rows=complete, raw=view)
+    return findings_of(searched, study, kept)

@@ -1,0 +1,258 @@
+"""Matrices within the limits of a study, from whichever engine it names, and the bounds they are measured against."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.base.arrays import Floats
+from sfumato.base.progress import Progress
+from sfumato.errors import InputError, UnreachableError
+from sfumato.measures import channel
+from sfumato.methods.channel.design import GivenCells
+from sfumato.methods.channel.estimate import grr
+from sfumato.methods.channel.exact import MOST_CATEGORIES, ExactSearch, Optimum
+from sfumato.methods.channel.invariant import InvariantSearch
+from sfumato.methods.channel.local_dp import LocalSearch
+from sfumato.methods.channel.optrr import Archive, OptrrSettings, optrr
+from sfumato.methods.channel.prior import Prior, capped_rays, output_name, set_name
+from sfumato.methods.channel.square import SquareSearch, SquareSettings
+from sfumato.study import ChannelSettings
+
+SEEDING = 2_000  # generations of OptRR whose archive the square engine polishes
+BOUND_LEVELS = 16
+CAPPED_CATEGORIES = 12
+CLOSE = 1e-6  # a privacy that was asked for is reached so closely
+ROUNDING = 1e-12
+MOST_EPSILON = 12.0  # of a start; beyond it the truth is reported as good as always
+CORRECTIONS = 8
+DESIGNS = {
+    "exact": "the shares of the table",
+    "coarse": "the shares of the table, rounded",
+    "uniform": "equal shares",
+    "given": "shares from elsewhere",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A matrix, names of its outputs if they are not the categories, and a bound of its own if there is one."""
+
+    matrix: Floats
+    names: tuple[str, ...] | None = None
+    bound: float | None = None
+
+
+def designed_for_text(settings: ChannelSettings) -> str:
+    """What a matrix is designed for, in words."""
+    text = DESIGNS[settings.designed_for]
+    return f"{text} to powers of {1 + settings.step:g}" if settings.designed_for == "coarse" else text
+
+
+def local_matrices(prior: Prior, settings: ChannelSettings, progress: Progress) -> list[Candidate]:
+    """The optimum at each ε up to the one asked for."""
+    search = LocalSearch(prior.designed)
+    candidates = []
+    levels = np.linspace(0.0, settings.epsilon or 0.0, settings.points + 1)[1:]
+    for step, level in enumerate(levels):
+        optimum = search.at(float(level))
+        names = tuple(set_name(row, prior.categories) for row in optimum.matrix)
+        candidates.append(Candidate(optimum.matrix, names, optimum.lower_bound if prior.design is None else None))
+        if progress(step + 1, len(levels)):
+            break
+    return candidates
+
+
+def limited_matrices(
+    prior: Prior, settings: ChannelSettings, progress: Progress, cells: GivenCells | None = None
+) -> list[Candidate]:
+    """What the engine finds within δ and the cap on the gain."""
+    channel.attainable(prior.shares, settings.most_posterior)
+    channel.require_room(prior.shares, settings.most_posterior)
+    delta, gain = design_limits(settings)
+    if prior.designed.max() >= delta or (gain is not None and gain <= 1.0):
+        raise UnreachableError(
+            f"no channel designed for {designed_for_text(settings)} keeps delta and gain for all shares that round so",
+            expected="a design closer to the true shares, or wider limits",
+            remedy=f"coarsen = {settings.step / 10:g} under [channel], or a higher delta or gain",
+        )
+    return list(_engine_matrices(prior, settings, delta, gain, progress, cells))
+
+
+def design_limits(settings: ChannelSettings) -> tuple[float, float | None]:
+    """δ and gain for the design, such that all shares that are rounded to it keep the limits of the settings.
+
+    Rounding changes the ratio of two shares by a factor of at most 1 + step, and so the odds of a category given a
+    report, and the gain.
+
+    >>> design_limits(ChannelSettings(delta=0.75, coarsen=0.5))
+    (0.6666666666666666, None)
+    """
+    delta, gain = settings.most_posterior, settings.gain
+    if settings.designed_for != "coarse":
+        return delta, gain
+    factor = 1.0 + settings.step
+    return delta / (delta + (1.0 - delta) * factor), None if gain is None else gain / factor
+
+
+def levels_of(shares: Floats, settings: ChannelSettings, span: tuple[float, float]) -> Floats:
+    """The levels of privacy to look at: evenly over the range, and those asked for.
+
+    The ceiling is left out where it is tied, and where an engine needs room beside it.
+    """
+    low, high = span
+    for wanted in settings.privacy:
+        if not low - 1e-9 <= wanted <= high + 1e-9:
+            raise UnreachableError(
+                f"no channel has a privacy of {wanted:g} with posteriors of at most {settings.most_posterior:g}",
+                expected=f"privacy from {low:.6g} to {high:.6g}",
+                remedy=f"privacy = [{min(max(wanted, low), high):.6g}] under [channel]",
+            )
+    open_end = int(np.sum(shares > shares.max() - 1e-6)) > 1
+    open_end |= settings.engine == "square" or settings.epsilon is not None or settings.invariant
+    even = np.linspace(low, high, settings.points + open_end)[: settings.points]
+    return np.unique(np.clip(np.append(even, settings.privacy), low, high))
+
+
+def _engine_matrices(
+    prior: Prior,
+    settings: ChannelSettings,
+    delta: float,
+    gain: float | None,
+    progress: Progress,
+    cells: GivenCells | None,
+) -> Iterator[Candidate]:
+    """What the engine finds for the shares of the design, level by level."""
+    shares = prior.designed
+    span = channel.attainable(shares, delta)
+    if settings.invariant:
+        caps = channel.caps_of(shares, delta, gain)
+        invariant = InvariantSearch(shares, caps, settings.epsilon)
+        levels = levels_of(shares, settings, span)
+        for step, level in enumerate(levels):
+            yield Candidate(invariant.at(float(level)))
+            if progress(step + 1, len(levels)):
+                return
+    elif settings.engine == "exact":
+        search = ExactSearch(shares, delta, gain, _candidates(shares, settings, delta, gain))
+        proven = settings.epsilon is None and prior.design is None
+        levels = levels_of(shares, settings, search.range)
+        for step, level in enumerate(levels):
+            optimum = _reaching(search, float(level), prior, settings)
+            names = tuple(output_name(row, prior.categories) for row in optimum.posteriors)
+            yield Candidate(optimum.matrix, names, optimum.lower_bound if proven else None)
+            if progress(step + 1, len(levels)):
+                return
+    elif settings.engine == "square":
+        seeding = OptrrSettings(generations=SEEDING, seed=settings.seed, records=prior.records)
+        archive = optrr(shares, delta, seeding) if settings.epsilon is None and cells is None else None
+        if cells is not None:
+            span = (_least_privacy(shares, delta, settings, span, cells), span[1])
+        levels = levels_of(shares, settings, span)
+        yield from map(Candidate, square_matrices(shares, delta, settings, levels, archive, progress, cells))
+    elif settings.epsilon is not None:
+        raise InputError(
+            "OptRR cannot cap ε", expected="an engine that can", remedy='engine = "square" under [channel]'
+        )
+    else:
+        chosen = OptrrSettings(generations=settings.generations, seed=settings.seed, records=prior.records)
+        archive = optrr(shares, delta, chosen, progress)
+        numbers = [archive.best_at(float(level)) for level in levels_of(shares, settings, span)]
+        yield from (Candidate(archive.matrices[number]) for number in dict.fromkeys(numbers) if number is not None)
+
+
+def _reaching(search: ExactSearch, level: float, prior: Prior, settings: ChannelSettings) -> Optimum:
+    """The optimum at a level of privacy; one that was asked for is reached on the true shares, not on the design's."""
+    optimum, aim = search.at(level), level
+    if prior.design is None or np.abs(np.array(settings.privacy or (np.inf,)) - level).min() > ROUNDING:
+        return optimum
+    for _ in range(CORRECTIONS):
+        short = level - channel.privacy(optimum.matrix, prior.shares)
+        if abs(short) < CLOSE / 10:
+            break
+        aim = min(max(aim + short, search.range[0]), search.range[1] - 1e-3 * (search.range[1] - search.range[0]))
+        optimum = search.at(aim)
+    return optimum
+
+
+def square_matrices(
+    shares: Floats,
+    delta: float,
+    settings: ChannelSettings,
+    levels: Floats,
+    archive: Archive | None,
+    progress: Progress,
+    cells: GivenCells | None = None,
+) -> list[Floats]:
+    """The square engine's matrix for each level, or none; levels between them lead the way to the ceiling.
+
+    With limits for cells, randomized response with an ε that keeps them all is a start that is feasible.
+    """
+    low, high = float(1.0 - delta), float(1.0 - shares.max())
+    between = high - (high - low) * 0.1 * 0.55 ** np.arange(6)
+    wanted = np.unique(np.append(levels, between[between > low]))
+    seeds: list[list[Floats]] = [[] for _ in wanted]
+    if archive is not None:
+        for number, level in enumerate(wanted):
+            best = archive.best_at(float(level))
+            if best is not None:
+                seeds[number].append(archive.matrices[best])
+    limits = () if cells is None else cells.limits
+    if cells is not None:
+        for own in seeds:
+            own.append(_safe_start(len(shares), settings, cells))
+    chosen = SquareSettings(sweeps=settings.sweeps, seed=settings.seed)
+    matrices = SquareSearch(shares, delta, wanted, chosen, settings.epsilon, limits).run(seeds, progress)
+    near = [np.abs(levels - level).min() < ROUNDING for level in wanted]
+    return [matrix for matrix, kept in zip(matrices, near, strict=True) if matrix is not None and kept]
+
+
+def _safe_start(categories: int, settings: ChannelSettings, cells: GivenCells) -> Floats:
+    """Generalized randomized response with the largest ε that keeps every limit whatever the shares are."""
+    most = min(cells.epsilon, settings.epsilon if settings.epsilon is not None else math.inf)
+    return grr(categories, min(most, MOST_EPSILON))
+
+
+def _least_privacy(
+    shares: Floats, delta: float, settings: ChannelSettings, span: tuple[float, float], cells: GivenCells
+) -> float:
+    """The privacy of the best matrix that only the limits for cells and ε hold back: lower levels give no other."""
+    chosen = SquareSettings(sweeps=0, seed=settings.seed)
+    search = SquareSearch(shares, delta, [span[0]], chosen, settings.epsilon, cells.limits)
+    found = search.run([[_safe_start(len(shares), settings, cells)]])[0]
+    least = span[0] if found is None else channel.privacy(found, shares)
+    return min([max(least, span[0]), *settings.privacy])
+
+
+def _candidates(shares: Floats, settings: ChannelSettings, delta: float, gain: float | None) -> Floats | None:
+    if settings.epsilon is None:
+        return None
+    if len(shares) > CAPPED_CATEGORIES:
+        raise InputError(
+            f"{len(shares)} categories are too many for the exact engine with a cap on ε and other limits",
+            expected=f"at most {CAPPED_CATEGORIES}, or ε as the only limit",
+            remedy='engine = "square" under [channel], or leave delta and gain out',
+        )
+    return capped_rays(shares, channel.caps_of(shares, delta, gain), settings.epsilon)
+
+
+def bounds_of(prior: Prior, settings: ChannelSettings) -> Callable[[float, float], float] | None:
+    """What points without a proof of their own are measured against, by their privacy and their ε.
+
+    Bounds that were proved at a few levels hold at all; one of δ and gain and one of ε both hold, so the larger does.
+    """
+    proven = settings.engine == "exact" and prior.design is None and not settings.invariant
+    proven &= settings.epsilon is None or settings.local
+    if len(prior.shares) > MOST_CATEGORIES or proven:
+        return None
+    local = LocalSearch(prior.shares)
+    if settings.local:
+        return lambda _, epsilon: local.at(epsilon).lower_bound
+    search = ExactSearch(prior.shares, settings.most_posterior, settings.gain)
+    for level in np.linspace(*search.range, BOUND_LEVELS + 1)[:-1]:
+        search.at(float(level))
+    least = 0.0 if settings.epsilon is None else local.at(settings.epsilon).lower_bound
+    return lambda privacy, _: max(search.lower_bound(privacy), least)

@@ -1,0 +1,548 @@
+"""The pages of a disguise: for analysts how to read and use the reports, for the publisher what was measured.
+
+What the folder of a disguise holds: the manifest, and the mark and the pages that are drawn from it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.auditing.uniqueness import WholeFile, own_values, uniqueness
+from sfumato.base.arrays import Floats
+from sfumato.base.formats import read_json
+from sfumato.base.notebook import INK
+from sfumato.base.text import number, percent
+from sfumato.data.engine import Engine
+from sfumato.data.source import Source, mark_of
+from sfumato.data.value_counts import require
+from sfumato.errors import InputError
+from sfumato.methods.channel.draw import TEST_COLUMN, Persons, Rows, Truth
+from sfumato.methods.channel.facts import HEADLINES, about_channel, figures_of, mark_for, tells_shares
+from sfumato.methods.channel.given import headline_rows, others_words, public_given, response_findings
+from sfumato.plans.channel import Channel
+from sfumato.release.dictionary import plain_dictionary, treated_entries
+from sfumato.release.manifest import EXTERNAL, INTERNAL, PRIVATE, Content
+from sfumato.release.policy import UNIQUES, Finding, identifying_findings, left_out_findings, unique_findings
+from sfumato.report.page import ACCENT, SECOND, figure, page
+from sfumato.report.release_pages import internal, json_block
+from sfumato.study import Study
+from sfumato.study.sections import RULE_K, PolicySettings
+from sfumato.version import __version__
+
+SMALL = 10
+
+
+def external_page(mark: Mapping[str, Any]) -> str:
+    """For analysts and the people who report, from the file that stands beside the data: what was done, how to use it.
+
+    It says nothing that the mark does not say.
+    """
+    notes = mark["notes"]
+    records = number(notes["records"]) if notes["records"] >= SMALL else f"fewer than {SMALL}"
+    return page(
+        "channel_external.html",
+        title="The disguised columns of this file"
+        if len(mark["channels"]) > 1
+        else "The disguised column of this file",
+        lead=f"In {notes['file']} the values of {' and '.join(notes['disguised'])} are not the true values. Each "
+        "was replaced by a report drawn at random, with the probabilities below. The file has "
+        f"{records} records{', in random order' if notes['order'] == 'random' else ''}.",
+        tiles=(),
+        version=__version__,
+        notes=notes,
+        others=others_words(notes["given"]["columns"]) if "given" in notes else "",
+        small=percent(notes["given"]["small_share"]) if "given" in notes and notes["given"]["small_share"] else "",
+        channels=[_public(channel, notes.get("given")) for channel in mark["channels"]],
+        block=json_block({**notes, "channels": [channel["notes"] for channel in mark["channels"]]}),
+    )
+
+
+def _public(channel: Mapping[str, Any], beside: Mapping[str, Any] | None) -> dict[str, Any]:
+    """One channel as analysts read it: first what holds for someone who has the whole row."""
+    notes = channel["notes"]
+    given = notes.get("given")
+    error = "∞" if notes["expected_error"] is None else f"± {notes['expected_error'] ** 0.5:.2g}"
+    epsilon = "∞" if notes["epsilon"] is None else f"{notes['epsilon']:g}"
+    return {
+        "name": "+".join(channel["columns"]),
+        "columns": channel["columns"],
+        "categories": channel["categories"],
+        "outputs": len(channel["outputs"]),
+        "square": channel["categories"] == channel["outputs"],
+        "inverted": len(channel["outputs"]) == len(channel["categories"]),
+        "singular": notes["expected_error"] is None,
+        "endless": notes["epsilon"] is None,
+        "worst": percent(notes["worst_posterior"]),
+        "right": percent(1 - notes["privacy"]),
+        "given": None if given is None else {name: _percent(given[name]) for name in HEADLINES},
+        "odds": "" if notes["epsilon"] is None else f"{math.exp(notes['epsilon']):.3g}",
+        "tiles": [
+            *(
+                _alone(notes)
+                if given is None or beside is None
+                else _given_tiles(given, others_words(beside["columns"]), beside["records_least"])
+            ),
+            {"value": error, "says": "typical error of an estimated share, over all records"},
+            {"value": epsilon, "says": "ε of local differential privacy"},
+        ],
+        "rows": _rows(channel),
+        "attributes": _attributes(notes.get("attributes", {}), given),
+    }
+
+
+def _alone(notes: Mapping[str, Any]) -> list[dict[str, str]]:
+    return [
+        {
+            "value": percent(notes["worst_posterior"]),
+            "says": "upper bound on the probability of any category, given a report",
+        },
+        {
+            "value": percent(1 - notes["privacy"]),
+            "says": "of records at most whose true category the best possible guess gets right",
+        },
+    ]
+
+
+def _given_tiles(given: Mapping[str, Any], others: str, least: int) -> list[dict[str, str]]:
+    worst = given["worst_posterior"]
+    bound = {
+        "value": _percent(worst),
+        "says": f"upper bound on the probability of any category, given a report and {others}, where {least} or more "
+        f"records have the same {others}",
+    }
+    return [
+        *([] if worst is None else [bound]),
+        {
+            "value": _percent(given["best_guess"]),
+            "says": f"of records at most whose true category the best possible guess gets right, given a report and "
+            f"{others}",
+        },
+        {
+            "value": _percent(given["guess_from_file"]),
+            "says": "of records at most that a guess gets right which is learned from this file alone",
+        },
+    ]
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else percent(share)
+
+
+def _rows(channel: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of the matrix: whole where the reports are the categories, else only what is not zero."""
+    shown = []
+    for name, row in zip(channel["outputs"], channel["matrix"], strict=True):
+        said = [f"{cell:.4g}" if cell > 0 else "" for cell in row]
+        some = ", ".join(f"{what} {cell}" for what, cell in zip(channel["categories"], said, strict=True) if cell)
+        shown.append({"name": name, "cells": said, "some": some})
+    return shown
+
+
+def internal_page(manifest: Mapping[str, Any]) -> str:
+    """For the publisher: what was measured on the written file, what the matrix itself tells, the categories."""
+    own = manifest["own"]
+    agreement, dropped = own["agreement"], manifest["source"]["rows_read"] - manifest["records"]
+    return internal(
+        "channel_internal.html",
+        manifest,
+        title="Disguise of " + " and ".join(channel["name"] for channel in own["channels"]),
+        lead=f"{number(manifest['records'])} records were disguised; {number(dropped)} with a missing value were left "
+        "out.",
+        facts={"agreement": agreement},
+        tiles=(),
+        chance=f"{agreement['chance']:.2g}",
+        level=f"{agreement['level']:.0e}",
+        compared=number(agreement["compared"]),
+        others="" if own["given"] is None else others_words(own["given"]["columns"]),
+        channels=[
+            _private(channel, order, manifest["figures"][channel["name"]], own["given"])
+            for order, channel in enumerate(own["channels"])
+        ],
+    )
+
+
+def _private(
+    channel: Mapping[str, Any], order: int, figures: Mapping[str, Any], beside: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """One channel as the publisher reads it."""
+    front = channel["front"]
+    tiles = [
+        {"value": f"{figures['privacy']:.4f}", "says": "privacy"},
+        {"value": f"{figures['worst_posterior']:.4f}", "says": "worst posterior"},
+        {"value": _number(figures["mse_of_estimate"]), "says": "mean squared error of the analysts' estimate"},
+        {"value": _number(figures["mse"]), "says": "mean squared error if the shares are known"},
+        {"value": percent(figures["loss"]), "says": "loss: share of the information in the records that is lost"},
+        {"value": _number(figures["epsilon"], "{:.3f}"), "says": "ε of local differential privacy"},
+        {"value": f"{figures['largest_gain']:.1f}", "says": "largest gain: posterior probability divided by share"},
+    ]
+    if figures["lower_bound"] is not None and figures["mse"] is not None:
+        tiles.append(
+            {"value": f"{figures['mse'] / figures['lower_bound']:.4f}", "says": "error divided by its proven minimum"}
+        )
+    return dict(channel) | {
+        "tiles": tiles,
+        "picture": "" if front is None else _front(front["points"], front["chosen"], f"front{order}"),
+        "points": [] if front is None else [_cells(point) for point in front["points"]],
+        "attributes": _attributes(channel["attributes"], figures["given"]),
+        "given": headline_rows(figures, beside),
+        "categories": [
+            row | {"share": percent(row["share"]), "gain": f"{row['gain']:.1f}", "likeliest": percent(row["likeliest"])}
+            for row in channel["categories"]
+        ],
+        "reports": [
+            row | {"expected": percent(row["expected"]), "observed": percent(row["observed"])}
+            for row in channel["reports"]
+        ],
+    }
+
+
+def _number(value: float | None, shown: str = "{:.3e}") -> str:
+    return "∞" if value is None else shown.format(value)
+
+
+def _attributes(
+    attributes: Mapping[str, Mapping[str, float]], given: Mapping[str, Any] | None
+) -> list[tuple[str, str, str]]:
+    """Each column of a joint channel by itself: how often it is guessed, and its highest probability given a report."""
+    if given is not None:
+        return [
+            (name, _percent(said["best_guess"]), _percent(said["worst_posterior"]))
+            for name, said in given["attributes"].items()
+        ]
+    return [(name, percent(1 - said["privacy"]), percent(said["worst_posterior"])) for name, said in attributes.items()]
+
+
+def _cells(point: Mapping[str, Any]) -> dict[str, Any]:
+    bound = point["lower_bound"]
+    return {
+        "id": point["id"],
+        "privacy": f"{point['privacy']:.4f}",
+        "error": f"{point['mse']:.4e}",
+        "ratio": "–" if bound is None else f"{point['mse'] / bound:.4f}",
+        "worst": f"{point['worst_posterior']:.4f}",
+        "epsilon": number(math.inf if point["epsilon"] is None else point["epsilon"]),
+        "loss": percent(point["loss"]),
+    }
+
+
+def _front(points: Sequence[Mapping[str, Any]], chosen: int, name: str) -> Any:
+    privacy = [point["privacy"] for point in points]
+    traces: list[dict[str, Any]] = [
+        curve("best found", privacy, [point["mse"] for point in points], ACCENT, "lines+markers")
+    ]
+    bounds = [point["lower_bound"] for point in points]
+    if all(bound is not None for bound in bounds):
+        traces.append(curve("proven minimum", privacy, bounds, INK, "lines", "dot"))
+    here = next(point for point in points if point["id"] == chosen)
+    traces.append(curve("chosen", [here["privacy"]], [here["mse"]], SECOND, "markers", size=12))
+    return figure(traces, {"title": {"text": "privacy"}}, _error_axis(traces), name)
+
+
+def _error_axis(traces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A logarithmic axis; within a decade every digit has its mark."""
+    errors = [error for trace in traces for error in trace["y"]]
+    ticks = "D1" if max(errors) < 10 * min(errors) else "D2"
+    return {"title": {"text": "mean squared error"}, "type": "log", "dtick": ticks, "tickformat": ".0e"}
+
+
+def curve(
+    name: str, x: Sequence[float], y: Sequence[float], colour: str, mode: str, dash: str = "solid", size: int = 6
+) -> dict[str, Any]:
+    """One curve of a front for a figure."""
+    return {
+        "type": "scatter",
+        "name": name,
+        "x": list(x),
+        "y": list(y),
+        "mode": mode,
+        "line": {"color": colour, "dash": dash, "width": 2},
+        "marker": {"color": colour, "size": size},
+    }
+
+
+TALLEST = 30  # times the certified error: next to the ceiling errors grow without bound
+COLOURS = {"Warner": SECOND, "OptRR": "#7b8794", "square": ACCENT, "certified": INK}
+
+
+def paper_page(title: str, lead: str, panels: Sequence[Mapping[str, Any]]) -> str:
+    """The figures of the paper: `panels` have title, words, heads, rows, and curves by the name of the method."""
+    shown = []
+    for order, panel in enumerate(panels):
+        tallest = TALLEST * max(error for _, error in panel["curves"]["certified"])
+        traces = []
+        for name, points in panel["curves"].items():
+            seen = [(private, error) for private, error in points if error <= tallest]
+            traces.append(curve(name, [p for p, _ in seen], [e for _, e in seen], COLOURS[name], "lines", _dash(name)))
+        drawn = figure(traces, {"title": {"text": "privacy"}}, _error_axis(traces), f"panel{order}", 380)
+        shown.append(dict(panel) | {"figure": drawn})
+    return page("channel_paper.html", title=title, version=__version__, lead=lead, panels=shown)
+
+
+def _dash(name: str) -> str:
+    return "dot" if name == "certified" else "solid"
+
+
+CHANNEL = f"{PRIVATE}/channel.json"
+FORMAT = "sfumato-disguise"
+
+
+@dataclass(frozen=True, eq=False)
+class Disguise:
+    """What is disguised in a file, and what goes along; how it is drawn, and the name of the file in the folder."""
+
+    channels: tuple[Channel, ...]
+    kept: tuple[str, ...]
+    data: str
+    keep_order: bool
+    test_seed: int | None
+
+    @property
+    def hidden(self) -> list[str]:
+        """The columns of the source that are disguised."""
+        return [name for channel in self.channels for name in channel.columns]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the file: the reports, the plain ones, and the mark of a test."""
+        mark = [TEST_COLUMN] if self.test_seed is not None else []
+        return [*(channel.name for channel in self.channels), *self.kept, *mark]
+
+    @property
+    def randomness(self) -> str:
+        if self.test_seed is None:
+            return "operating system"
+        return f"Drawn with the fixed test seed {self.test_seed}: anyone can reverse it. Not for release."
+
+
+@dataclass(frozen=True, eq=False)
+class Disguised:
+    """A disguised file, with what was counted in the source and in the file itself.
+
+    `counts` are those of each category in the source (records, and persons where declared), `reports` those of each
+    output in the file, channel by channel. `whole` says how unique records are over all columns, and over those that
+    are kept as they are. `given` are the figures for someone who has the other columns too, None where there are none.
+    """
+
+    what: Disguise
+    counts: tuple[Truth, ...]
+    reports: tuple[Floats, ...]
+    whole: WholeFile
+    given: Mapping[str, Any] | None = None
+    persons: Persons | None = None
+
+    @property
+    def records(self) -> int:
+        return int(self.counts[0].rows.sum())
+
+    @cached_property
+    def abouts(self) -> list[dict[str, Any]]:
+        """All that the publisher reads of each channel."""
+        counted = zip(self.what.channels, self.counts, self.reports, strict=True)
+        return [about_channel(channel, counts, reports) for channel, counts, reports in counted]
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The figures of each channel: given the other columns, if there are any, and on the shares of the table."""
+        beside = {} if self.given is None else self.given["channels"]
+        return {about["name"]: {"given": beside.get(about["name"]), **about["figures"]} for about in self.abouts}
+
+    @property
+    def loss(self) -> float:
+        return float(sum(figures["loss"] for figures in self.figures.values()) / len(self.figures))
+
+    @property
+    def point(self) -> dict[str, int | None]:
+        """The point of the front that the first channel was chosen from."""
+        return {"id": (self.abouts[0]["front"] or {}).get("chosen")}
+
+    def as_dict(self) -> dict[str, Any]:
+        """The system's own entries. All follow from what was counted, so that they can be checked again."""
+        return {
+            "kept": list(self.what.kept),
+            "keep_order": self.what.keep_order,
+            "test_seed": self.what.test_seed,
+            "randomness": self.what.randomness,
+            "given": self.given,
+            "persons": None if self.persons is None else asdict(self.persons),
+            "channels": self.abouts,
+        }
+
+    def dictionary(self, study: Study, left_out: int) -> dict[str, Any]:
+        """The data dictionary; `left_out` is how many columns of the source are not in the file."""
+        hidden = {
+            channel.name: {
+                "role": "disguised",
+                "meaning": "a report that was drawn at random",
+                "done": "disguised",
+                "words": f"Drawn at random for each record, with probabilities that depend on its true "
+                f"{' and '.join(channel.columns)}: see {Path(EXTERNAL).name}.",
+            }
+            for channel in self.what.channels
+        }
+        changed = treated_entries(study, self.what.kept) | hidden
+        return plain_dictionary(self.what.columns, changed, Path(self.what.data).name, left_out)
+
+    def findings(self, policy: PolicySettings, left_out: int) -> list[Finding]:
+        """What it breaks of the policy: categories of very few people, and people alone in the plain columns."""
+        listed = []
+        kind = "records" if self.persons is None else "persons"
+        for channel, counts in zip(self.what.channels, self.counts, strict=True):
+            few = int(((counts.draws > 0) & (counts.draws < policy.k)).sum())
+            if few:
+                stand = "category has" if few == 1 else "categories have"
+                listed.append(
+                    f"{few} {stand} fewer than {policy.k} {kind} in {channel.name}: the public channel shows that "
+                    "such people exist."
+                )
+        persons = None if self.persons is None else self.given
+        smallest = self.whole.known.smallest if persons is None else persons["smallest"]
+        if self.what.kept and smallest < policy.k:
+            listed.append(f"Over the plain columns the smallest class has {smallest} {kind}, below {policy.k}.")
+        broken = [Finding(RULE_K, " ".join(listed))] if listed else []
+        alone = unique_findings(policy, self.whole)
+        if persons is not None:
+            alone = [
+                *_identified(policy, persons, self.persons),
+                *identifying_findings(policy.identifying, self.whole.own),
+            ]
+        missing = left_out_findings(policy, self.records, left_out)
+        return [*response_findings(self.given, policy), *broken, *missing, *alone]
+
+    def warnings(self) -> list[str]:
+        """What the publisher should know."""
+        listed = []
+        for channel, counts in zip(self.what.channels, self.counts, strict=True):
+            if tells_shares(channel):
+                listed.append(
+                    f"the public matrix of {channel.name} was designed for the exact shares of this table and tells "
+                    f"them {'roughly' if channel.square else 'exactly'}: design it with shares from elsewhere if they "
+                    "must not be known."
+                )
+            delta, worst = channel.notes.get("delta"), figures_of(channel, counts.draws)["worst_posterior"]
+            if isinstance(delta, int | float) and worst > delta + 1e-6:
+                listed.append(
+                    f"{channel.name} was designed for posteriors of at most {delta:g}, but with the shares of this "
+                    f"table a report lets one believe a category with up to {worst:.4f}."
+                )
+        if self.persons is not None and self.persons.most_reports > 1:
+            listed.append(
+                f"some persons have rows with different values, and up to {self.persons.most_reports} reports: the ε "
+                "of a person is the sum of the ε of the reports."
+            )
+        if self.what.keep_order:
+            listed.append("the rows are in the order of the source, which may disclose their true values.")
+        return listed if self.what.test_seed is None else [*listed, self.what.randomness]
+
+
+def count_file(
+    engine: Engine,
+    what: Disguise,
+    file: Source,
+    counts: tuple[Truth, ...],
+    given: Mapping[str, Any] | None,
+    persons: Persons | None,
+) -> Disguised:
+    """Count the reports of a disguised file, and how unique its records are.
+
+    `counts` are those of the source, `given` the figures given the other columns, which need the source too.
+    """
+    require(file, what.columns)
+    written = Rows(engine, file, "written").attach()
+    reports = tuple(written.everybody([channel.name], channel.output_cells).rows for channel in what.channels)
+    known = uniqueness(engine, file, what.kept)
+    own = own_values(engine, file, what.kept)
+    whole = WholeFile(uniqueness(engine, file, file.names), known, what.kept, own=own)
+    return Disguised(what, counts, reports, whole, given, persons)
+
+
+def _identified(policy: PolicySettings, given: Mapping[str, Any], persons: Persons | None) -> list[Finding]:
+    """Too many persons whose values of the plain columns no other person has."""
+    number = given["records"] if persons is None else persons.number
+    if given["alone"] <= policy.uniques * number:
+        return []
+    share = given["alone"] / number
+    what = (
+        f"{given['alone']:,} of {number:,} persons ({percent(share)}) are the only ones with their values of the "
+        f"columns that are released unchanged, more than {percent(policy.uniques)}."
+    )
+    return [Finding(UNIQUES, what, figures={UNIQUES: share})]
+
+
+def private_text(channels: Sequence[Channel], counts: Sequence[Truth], persons: Persons | None) -> str:
+    """The file that only the publisher may read: the channels with all that is known, and the true counts."""
+    about: dict[str, Any] = {
+        "format": FORMAT,
+        "channels": [channel.as_dict() for channel in channels],
+        "counts": [[int(n) for n in truth.draws] for truth in counts],
+    }
+    if persons is not None:
+        about["persons"] = asdict(persons)
+        about["rows"] = [[int(n) for n in truth.rows] for truth in counts]
+        about["squares"] = [[int(n) for n in truth.squares] for truth in counts]
+        about["most"] = [truth.most for truth in counts]
+    return json.dumps(about, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_private(folder: Path) -> tuple[tuple[Channel, ...], tuple[Truth, ...], Persons | None]:
+    """The channels, the true counts and the persons from the private file of a disguise."""
+    expected = "channels with the counts of their categories"
+    about = read_json(folder / CHANNEL, expected=expected)
+    try:
+        channels = tuple(Channel.from_dict(one) for one in about["channels"])
+        persons = Persons(**about["persons"]) if "persons" in about else None
+        numbers = [about["counts"]] * 3 if persons is None else [about["rows"], about["counts"], about["squares"]]
+        counts = tuple(
+            Truth(_numbers(rows), _numbers(draws), _numbers(squares), int(most))
+            for rows, draws, squares, most in zip(
+                *numbers, [1] * len(channels) if persons is None else about["most"], strict=True
+            )
+        )
+        whole = all(
+            row.shape == (channel.size,) and (row >= 0).all() and (row > 0).sum() > 1
+            for channel, truth in zip(channels, counts, strict=True)
+            for row in (truth.rows, truth.draws, truth.squares)
+        )
+        if about["format"] == FORMAT and channels and whole and len({truth.rows.sum() for truth in counts}) == 1:
+            return channels, counts, persons
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        pass
+    raise InputError(f"{CHANNEL} cannot be read", expected=expected)
+
+
+def _numbers(listed: Any) -> Floats:
+    return np.array(listed, dtype=np.float64)
+
+
+def pages_of(folder: Path, manifest: Content) -> dict[str, str]:
+    """The mark beside the file and the pages, as the manifest has them; drawn again by a verification."""
+    channels, _, persons = read_private(folder)
+    own = manifest["own"]
+    notes = {
+        "disguised": [name for channel in channels for name in channel.columns],
+        "plain": own["kept"],
+        "file": Path(manifest["data"]).name,
+        "records": manifest["released"],
+        "order": "as in the source" if own["keep_order"] else "random",
+        "reference": "equal shares",
+        "randomness": own["randomness"],
+        "counted": manifest["unit"]["says"],
+    }
+    given = own["given"]
+    notes["persons"] = None if persons is None else asdict(persons)
+    if given is not None:
+        notes["given"] = public_given(given)
+    mark = mark_for(channels, own["channels"], notes, given)
+    text = json.dumps(mark, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return {
+        mark_of(Path(manifest["data"])).as_posix(): text,
+        EXTERNAL: external_page(mark),
+        INTERNAL: internal_page(manifest),
+    }

@@ -1,0 +1,255 @@
+"""A search for channels, from settings to a front. The certified bound is always computed where it can be.
+
+Known mechanisms of local differential privacy: what their estimates cost at one ε, beside the optimum.
+
+Every error is that of the usual unbiased estimate against the population the records were drawn from. Where a
+mechanism is a matrix, its best linear estimate is taken. Unary encodings and local hashing report more than can be
+listed, so theirs is the published variance: for a share f it is (f·p(1−p) + (1−f)·q(1−q))/(N·(p−q)²), p and q being
+the probabilities that a report supports the truth and any other category, plus what sampling costs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from threadpoolctl import threadpool_limits
+
+from sfumato.algorithms.dominance import comparable, first_non_dominated
+from sfumato.base.arrays import Floats
+from sfumato.front import Front, Objective, Point
+from sfumato.measures.channel import Figures, attainable, attribute_figures, error, error_of, figures, undisguised_error
+from sfumato.methods.channel.design import given_cells, used_settings
+from sfumato.methods.channel.estimate import grr
+from sfumato.methods.channel.matrices import (
+    CLOSE,
+    Candidate,
+    bounds_of,
+    designed_for_text,
+    limited_matrices,
+    local_matrices,
+)
+from sfumato.methods.channel.prior import Prior, prior_of
+from sfumato.methods.run import Run
+from sfumato.plans.channel import Channel
+from sfumato.study import ChannelSettings, Study
+
+SUBSETS = 20_000  # more are not listed; the size is then left out of the comparison
+
+
+def subset_selection(categories: int, size: int, epsilon: float) -> Floats:
+    """Report a set of `size` categories, e^ε times as likely if it holds the truth.
+
+    >>> subset_selection(2, 1, math.log(3)).round(9).tolist()
+    [[0.75, 0.25], [0.25, 0.75]]
+    """
+    members = np.zeros((math.comb(categories, size), categories))
+    for row, chosen in enumerate(itertools.combinations(range(categories), size)):
+        members[row, list(chosen)] = 1.0
+    likely = np.exp(epsilon * members)
+    return np.asarray(likely / likely.sum(axis=0))
+
+
+def hadamard_response(categories: int, epsilon: float) -> Floats:
+    """Report one of K numbers, e^ε times as likely if the truth's row of a Hadamard matrix has a one there."""
+    size = 2 ** math.ceil(math.log2(categories + 1))
+    signs = scipy.linalg.hadamard(size)[1 : categories + 1].T
+    likely = np.where(signs > 0, math.exp(epsilon), 1.0)
+    return np.asarray(likely / likely.sum(axis=0))
+
+
+def best_subset(prior: Floats, records: int, epsilon: float) -> tuple[float, int]:
+    """The least error of subset selection over all sizes, and the size."""
+    n = len(prior)
+    sizes = [size for size in range(1, n) if math.comb(n, size) <= SUBSETS]
+    return min((error(subset_selection(n, size, epsilon), prior, records), size) for size in sizes)
+
+
+def supported(prior: Floats, records: int, truth: float, other: float) -> float:
+    """The error of a mechanism whose report supports the truth with one probability and any other with another."""
+    variance = prior * truth * (1.0 - truth) + (1.0 - prior) * other * (1.0 - other)
+    return float(variance.mean() / (records * (truth - other) ** 2)) + undisguised_error(prior, records)
+
+
+def errors_beside(prior: Floats, records: int, epsilon: float) -> dict[str, float]:
+    """The error of each known mechanism at an ε.
+
+    >>> sorted(errors_beside(np.full(3, 1 / 3), 1000, 1.0))
+    ['GRR', 'Hadamard response', 'OLH', 'OUE', 'SUE', 'subset selection']
+    """
+    e, half = math.exp(epsilon), math.exp(epsilon / 2.0)
+    buckets = max(round(e + 1.0), 2)
+    return {
+        "GRR": error(grr(len(prior), epsilon), prior, records),
+        "subset selection": best_subset(prior, records, epsilon)[0],
+        "Hadamard response": error(hadamard_response(len(prior), epsilon), prior, records),
+        "SUE": supported(prior, records, half / (half + 1.0), 1.0 / (half + 1.0)),
+        "OUE": supported(prior, records, 0.5, 1.0 / (e + 1.0)),
+        "OLH": supported(prior, records, e / (e + buckets - 1.0), 1.0 / buckets),
+    }
+
+
+DIGITS = 9  # of figures that engines reach, when channels are compared
+ERROR = Objective("mse", "min", title="mean squared error of an estimated share", privacy=False)
+OBJECTIVES = (
+    Objective(
+        "privacy", "max", title="privacy: one minus the accuracy of the best guess", privacy=True, scale="linear"
+    ),
+    ERROR,
+)
+LOCAL_OBJECTIVES = (
+    Objective("epsilon", "min", title="ε of local differential privacy", privacy=True, scale="linear"),
+    ERROR,
+)
+
+
+def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
+    """Find the channels of a study. The same study, data and seed give the same front on any number of threads."""
+    began = time.process_time()
+    fingerprint = "" if study.channel.prior is not None else study.opened().fingerprint
+    prior = prior_of(study) if prior is None else prior
+    settings = used_settings(study, prior)
+    cells = given_cells(study, prior)
+    if cells is not None and cells.small and settings.epsilon is None:  # what is too small for a limit has this one
+        bounded = {"epsilon": study.policy.response_epsilon, "delta": settings.most_posterior}
+        settings = settings.model_copy(update=bounded)
+    # What the study asks for is stated, also where a bound on ε takes care of it.
+    asked = {"delta": study.channel.delta or settings.delta, "gain": study.channel.gain}
+    stated = settings.model_copy(update=asked)
+    # These matrices are small: more threads would only wait for each other, and change the last digits.
+    with threadpool_limits(1):
+        candidates = (
+            local_matrices(prior, settings, run.tell)
+            if settings.local
+            else limited_matrices(prior, settings, run.tell, cells)
+        )
+        points = _points(prior, settings, stated, candidates, bounds_of(prior, settings))
+    exact = settings.engine == "exact" and not settings.invariant and prior.design is None
+    exact &= settings.epsilon is None or settings.local
+    seed = "" if settings.engine == "exact" else f", seed {settings.seed}"
+    return Front(
+        study=study,
+        objectives=LOCAL_OBJECTIVES if settings.local else OBJECTIVES,
+        points=points,
+        algorithm=settings.engine,
+        exact=exact,
+        evaluations=len(candidates),
+        space=0,
+        seconds=round(time.process_time() - began, 3),
+        fingerprint=fingerprint,
+        rows=prior.records,
+        system="channel",
+        details={
+            "columns": list(prior.columns),
+            "categories": len(prior.categories),
+            "dropped": prior.dropped,
+            "delta": stated.most_posterior,
+            "gain_cap": stated.gain,
+            "epsilon_cap": settings.epsilon,
+            "range": list(attainable(prior.shares, settings.most_posterior)),
+            "tolerance": CLOSE,
+            "designed_for": designed_for_text(settings),
+            "given": None
+            if cells is None
+            else {"columns": list(settings.given), "limited": len(cells.limits), "small": cells.small},
+        },
+        found_how=f"{_proof(settings, exact)}, {settings.engine}{seed}",
+    )
+
+
+def over_epsilon(front: Front) -> bool:
+    """Whether a front is over ε, and not over privacy."""
+    return front.objectives[0].name == LOCAL_OBJECTIVES[0].name
+
+
+def _proof(settings: ChannelSettings, exact: bool) -> str:
+    if exact:
+        return "proven optimal"
+    if settings.invariant:
+        return "optimal among reversible invariant matrices"
+    if settings.engine == "exact" and (settings.epsilon is None or settings.local):
+        return f"optimal for {designed_for_text(settings)}"
+    return "best found"
+
+
+def _points(
+    prior: Prior,
+    settings: ChannelSettings,
+    stated: ChannelSettings,
+    candidates: Sequence[Candidate],
+    bound: Callable[[float, float], float] | None,
+) -> tuple[Point, ...]:
+    """Channels with all their figures, the least private first; those that another one beats are left out."""
+    measured = [figures(one.matrix, prior.shares, prior.records) for one in candidates]
+    private = [-one.epsilon if settings.local else one.privacy for one in measured]
+    finite = [i for i in range(len(candidates)) if np.isfinite(measured[i].error)]
+    values = np.array([(-private[i], measured[i].error) for i in finite]).reshape(-1, 2)
+    kept = [i for i, best in zip(finite, first_non_dominated(comparable(values, DIGITS)), strict=True) if best]
+    points = []
+    for number, i in enumerate(sorted(kept, key=lambda i: private[i])):
+        said, own = measured[i], candidates[i].bound
+        spread = own if own is not None or bound is None else bound(said.privacy, said.epsilon)
+        lower = None if spread is None else error_of(spread, prior.shares, prior.records)
+        channel = _channel(prior, stated, candidates[i], said)
+        points.append(point_of(prior, number, channel, lower, beside=settings.local))
+    return tuple(points)
+
+
+def point_of(prior: Prior, number: int, channel: Channel, lower: float | None, beside: bool = False) -> Point:
+    """A channel with every figure that it has on a prior, and `beside` it those of known mechanisms of the same ε."""
+    said = figures(channel.matrix, prior.shares, prior.records)
+    attributes = {
+        name: attribute_figures(channel.matrix, prior.shares, [cell[position] for cell in prior.cells])
+        for position, name in enumerate(prior.columns)
+        if prior.joint
+    }
+    values = {"privacy": said.privacy, "mse": said.error}
+    values |= {"worst_posterior": said.worst_posterior, "gain": said.gain, "epsilon": said.epsilon}
+    details: dict[str, Any] = {"mse_to_file": said.error_to_file}
+    if attributes:
+        details["attributes"] = {
+            name: {"privacy": private, "worst_posterior": worst} for name, (private, worst) in attributes.items()
+        }
+    if beside:
+        details["beside"] = errors_beside(prior.shares, prior.records, said.epsilon)
+    return Point(number, values, said.loss, 0, channel, lower, details)
+
+
+def _channel(prior: Prior, settings: ChannelSettings, candidate: Candidate, said: Figures) -> Channel:
+    outputs = prior.categories if candidate.names is None else _unique(candidate.names)
+    # More reports than categories are weighted by the design's own prior, which such a matrix shows anyway.
+    reference = prior.designed if len(outputs) != len(prior.categories) else None
+    return Channel(
+        prior.columns,
+        prior.categories,
+        outputs,
+        candidate.matrix,
+        reference,
+        guarantees(settings, prior, said),
+        prior.cells,
+    )
+
+
+def guarantees(settings: ChannelSettings, prior: Prior, said: Figures) -> dict[str, object]:
+    """What a channel was designed with. It stays with the publisher: exact figures tell of the shares."""
+    return {
+        "engine": settings.engine,
+        "delta": settings.most_posterior,
+        "gain_cap": settings.gain,
+        "privacy": round(said.privacy, 6),
+        "worst_posterior": round(said.worst_posterior, 6),
+        "epsilon": round(said.epsilon, 6) if np.isfinite(said.epsilon) else None,
+        "expected_error": float(f"{said.error:.4g}") if np.isfinite(said.error) else None,
+        "designed_for_records": prior.records,
+        "designed_for": designed_for_text(settings),
+    }
+
+
+def _unique(names: Sequence[str]) -> tuple[str, ...]:
+    """Names with a number where two are alike: a category may itself be called "a | b"."""
+    return tuple(name if names.count(name) == 1 else f"{name} #{position + 1}" for position, name in enumerate(names))

@@ -1,0 +1,356 @@
+"""Cuts as a problem: which figures a candidate has under a rule of suppression, in full and for its small changes.
+
+What measures say of cuts: from the compiled figures where they know them, else from class tables.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from sfumato.base.arrays import Codes, Counts64, Floats, Index
+from sfumato.errors import MeasureError, StudyError
+from sfumato.measures.classes import ClassTable, Masks, bits_of, classify, no_masks, sensitive_masks
+from sfumato.measures.measure import CutFigures, Form, Goal, Measure
+from sfumato.measures.registry import GENERAL_LOSS, K, known_measures
+from sfumato.measures.suppression import suppress_below, suppress_diversity_below, suppress_within
+from sfumato.measures.units import DEMANDED, MEASURED, SOUGHT, releases_of
+from sfumato.methods.cuts.kernels import (
+    BELOW_LIMIT,
+    BELOW_MEAN,
+    K_AT,
+    KEPT_COST_AT,
+    L_AT,
+    NONE,
+    PRINTED_K,
+    PRINTED_L,
+    SAFE,
+    SUM_AT,
+    SUPPRESSED_AT,
+    WITHIN,
+    Table,
+    evaluate,
+    sweep,
+)
+from sfumato.methods.cuts.rebuild import descend
+from sfumato.methods.cuts.space import CutSpace, Layout, Moves
+from sfumato.plans.segments import Bits
+from sfumato.tables.frequency import FrequencyTable, Packed, pack
+
+RULES = {
+    "none": NONE,
+    "within": WITHIN,
+    "below_mean": BELOW_MEAN,
+    "demanded": BELOW_LIMIT,
+    "safe": SAFE,
+    "printed_k": PRINTED_K,
+    "printed_l": PRINTED_L,
+}
+Part = TypeVar("Part")
+Made = TypeVar("Made")
+TALLY = 1 << 16
+ROOM = 1 << 25
+
+
+@dataclass(frozen=True, eq=False)
+class UnitTable:
+    """A frequency table in units, not values: distinct tuples, their counts, their sensitive values as bits."""
+
+    codes: Codes
+    counts: Counts64
+    masks: Masks
+    words: Counts64
+    packed: Packed
+
+    @classmethod
+    def of(cls, table: FrequencyTable, space: CutSpace, diverse: bool) -> UnitTable:
+        codes = np.stack([s.unit_of[c] for s, c in zip(space.segments, table.codes, strict=True)]).astype(np.int32)
+        masks, words = sensitive_masks(table) if diverse else no_masks(table)
+        order = np.lexsort(codes[::-1])
+        ordered = codes[:, order]
+        new = np.ones(len(order), dtype=np.bool_)
+        new[1:] = np.any(ordered[:, 1:] != ordered[:, :-1], axis=0)
+        start = np.flatnonzero(new)
+        counts = np.add.reduceat(table.counts[order], start)
+        merged = np.bitwise_or.reduceat(masks[order], start, axis=0) if masks.shape[1] else masks[: len(start)]
+        distinct = np.ascontiguousarray(ordered[:, new])
+        packed = pack(distinct, [segment.units for segment in space.segments])
+        return cls(distinct, counts, np.ascontiguousarray(merged), words, packed)
+
+
+class CutProblem:
+    """A table, a space of cuts and a rule of suppression.
+
+    `rule` is one of RULES; `by_diversity` applies it to the number of sensitive values instead of the size. With
+    "demanded" exactly the classes below `floor` go, and what then exceeds the budget cannot be had.
+    """
+
+    def __init__(
+        self,
+        table: FrequencyTable,
+        space: CutSpace,
+        rule: str,
+        budget: int = 0,
+        *,
+        by_diversity: bool = False,
+        floor: int = 0,
+        weights: Mapping[str, float] | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.table, self.space, self.rule, self.budget = table, space, rule, budget
+        self.by_diversity, self.floor, self.threads = by_diversity, floor, threads or os.cpu_count() or 1
+        self.records = table.records
+        self.weights = np.array([(weights or {}).get(name, 1.0) for name in table.columns])
+        self.layout = Layout.of(space)
+        diverse = by_diversity or RULES[rule] >= SAFE
+        if by_diversity and table.special:
+            raise StudyError(
+                "the number of sensitive values decides what is suppressed, and some of them are harmless or missing",
+                expected="a search with k as an objective, and distinct_l under constraints or as another objective",
+            )
+        self.units = UnitTable.of(table, space, diverse)
+        self.levels = self._levels() if RULES[rule] >= SAFE else 1
+
+    @cached_property
+    def scale(self) -> float:
+        """Units of cost in a loss of 1: as many as whole numbers of 62 bits allow."""
+        return float(2 ** int(60 - np.log2(max(self.weights.sum(), 1.0) * max(self.records, 1))))
+
+    @property
+    def full(self) -> float:
+        """The most that can be lost: every cell of every record."""
+        return float(self.weights.sum()) * self.records
+
+    def figures(self, bits: Bits) -> Table:
+        """Whole figures of candidates, evaluated in full: (candidate, variant, figure)."""
+        chunks = np.array_split(bits, max(min(self.threads, len(bits) // 8), 1))
+
+        def some(part: Bits) -> Table:
+            return evaluate(np.ascontiguousarray(part), *self._given)
+
+        return np.concatenate(self._each(some, chunks))
+
+    def sweeps(self, parents: list[Moves]) -> list[Table]:
+        """Whole figures of every small change of some candidates."""
+
+        def one(moves: Moves) -> Table:
+            changes = (moves.column, moves.low, moves.high, moves.begin, moves.ends, ROOM)
+            return sweep(*(moves.bits, *self._given, *changes))
+
+        return self._each(one, parents)
+
+    def rebuilt(
+        self, parents: Bits, sizes: Counts64, columns: Counts64, prices: Floats, passes: int = 8
+    ) -> tuple[Bits, int]:
+        """Each candidate with its columns cut anew one after the other, in its row of `columns`, until none changes:
+        the least loss with classes of its size, where a record that goes costs a share `prices` of all its cells or
+        more; and how many columns were looked at."""
+        packing, codes, counts, _, _, gap, unit, leaves, price = self._given[:9]
+        order, start = self._by_unit
+        layout, full = self.layout, float(self.weights.sum() * self.scale)
+        nodes = (layout.node, layout.low, layout.high, layout.first, layout.child)
+        table = (packing, codes, counts, gap, unit, leaves, price, order, start)
+
+        def one(which: int) -> tuple[Bits, int]:
+            given = (parents[which], columns[which], int(sizes[which]), self.budget, float(prices[which]) * full, full)
+            parts: tuple[Any, ...] = (*given, *table, layout.guarded, *nodes, passes)
+            return descend(*parts)
+
+        result = self._each(one, list(range(len(parents))))
+        return np.stack([bits for bits, _ in result]), sum(looked for _, looked in result)
+
+    @cached_property
+    def _by_unit(self) -> tuple[Index, Counts64]:
+        """For each column its tuples by unit, and where each unit's begin."""
+        codes, segments = self.units.codes, self.space.segments
+        order = np.stack([np.argsort(held, kind="stable") for held in codes]).astype(np.uint32)
+        counts = [np.bincount(held, minlength=s.units) for held, s in zip(codes, segments, strict=True)]
+        return order, np.concatenate([np.concatenate([[0], np.cumsum(each)]) for each in counts]).astype(np.int64)
+
+    def losses(self, figures: Table) -> tuple[Floats, Floats]:
+        """Generalization and suppression loss as shares of d·N; infinite where a variant cannot be had."""
+        fits = figures[..., KEPT_COST_AT] >= 0
+        if self.rule == "demanded":
+            fits &= figures[..., SUPPRESSED_AT] <= self.budget
+        general = np.where(fits, figures[..., KEPT_COST_AT] / self.scale / self.full, np.inf)
+        gone = np.where(fits, figures[..., SUPPRESSED_AT] / self.records, np.inf)
+        return general, gone
+
+    @cached_property
+    def _given(self) -> tuple[Any, ...]:
+        """What the compiled loops want behind a candidate's bits."""
+        units, packed = self.units, self.units.packed
+        segments = self.space.segments
+        unit = np.concatenate([[0], np.cumsum([s.units for s in segments])]).astype(np.int64)
+        leaves = np.concatenate([np.concatenate([[0], np.cumsum(s.leaves)]) for s in segments]).astype(np.int64)
+        others = np.array([max(domain.leaves - 1, 1) for domain in self.table.domains])
+        price = np.round(self.weights / others * self.scale).astype(np.int64)
+        exact = self.rule == "below_mean" and not self.by_diversity
+        limit = self.records if exact else min(self.records, max(self.budget + 1, self.floor + 1, TALLY))
+        packing = (packed.codes, packed.members, packed.first, packed.sizes, packed.decode)
+        return (
+            packing,
+            units.codes,
+            units.counts,
+            units.masks,
+            units.words,
+            self.space.first,
+            unit,
+            leaves,
+            price,
+            RULES[self.rule],
+            self.by_diversity,
+            self.floor if self.rule == "demanded" else self.budget,
+            self.records,
+            self.levels,
+            limit + 1,
+        )
+
+    def _levels(self) -> int:
+        """One more than the most different sensitive values a class can have."""
+        return 1 + min(
+            len(np.unique(places[places >= 0]))
+            for values in self.table.sensitive.values()
+            for places in [bits_of(values.domain)[values.domain.counts > 0]]
+        )
+
+    def _each(self, function: Callable[[Part], Made], parts: list[Part]) -> list[Made]:
+        """A function of each part, on as many threads as there are; in order."""
+        if self.threads == 1 or len(parts) == 1:
+            return [function(part) for part in parts]
+        with ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(function, parts))
+
+
+SAMPLED = 32  # small changes of a candidate that are looked at where each must be evaluated in full
+
+
+class FiguredCuts:
+    """Values of goals from the compiled figures: fast, and every small change of a candidate is looked at."""
+
+    def __init__(self, problem: CutProblem, goals: Sequence[Goal]) -> None:
+        self.problem, self.goals = problem, tuple(goals)
+
+    @staticmethod
+    def known(rule: str, by_diversity: bool) -> tuple[str, ...]:
+        """The measures that the figures of a rule tell."""
+        if rule in ("safe", "printed_k", "printed_l"):
+            stated = {Form.SIZE, Form.DIVERSITY}
+        else:
+            stated = {Form.DIVERSITY if by_diversity else Form.SIZE}
+            if rule in ("none", "below_mean"):
+                stated.add(Form.MEAN_DIVERSITY if by_diversity else Form.MEAN_SIZE)
+        measures = [result for result in known_measures().values() if result.tallied is not None]
+        return tuple(result.name for result in measures if result.histogram is None or result.histogram in stated)
+
+    def natural(self, figures: Table) -> Floats:
+        """(candidate, variant, goal) in the measures' own units; NaN where a variant cannot be had."""
+        general, gone = self.problem.losses(figures)
+        counted = CutFigures(
+            least_size=figures[..., K_AT].astype(np.float64),
+            least_distinct=figures[..., L_AT].astype(np.float64),
+            mean=figures[..., SUM_AT] / self.problem.records,
+            generalized=general,
+            suppressed=gone,
+            full=self.problem.full,
+        )
+        result = np.stack([_tallied(goal.measure, counted) for goal in self.goals], axis=-1)
+        result[~np.isfinite(general)] = np.nan
+        return result
+
+    def values(self, bits: Bits) -> Floats:
+        return self.natural(self.problem.figures(bits))
+
+    def changes(self, parents: Sequence[Moves]) -> list[tuple[Moves, Floats]]:
+        """Every small change of some candidates with its values."""
+        return [(moves, self.natural(f)) for moves, f in zip(parents, self.problem.sweeps(list(parents)), strict=True)]
+
+
+def _tallied(measure: Measure, counted: CutFigures) -> Floats:
+    if measure.tallied is None:
+        raise MeasureError(f"{measure.name} by the figures of cuts", expected="a measure that they tell")
+    return measure.tallied(counted)
+
+
+class MeasuredCuts(FiguredCuts):
+    """Values of any measures: each candidate becomes a class table. Only some small changes are looked at."""
+
+    def classes(self, bits: Bits) -> ClassTable:
+        """The class table of a candidate after suppression."""
+        problem = self.problem
+        result = classify(problem.table, problem.space.recoding(bits), tuple(problem.weights.tolist()))
+        if problem.rule == "within" and not problem.by_diversity:
+            return suppress_within(result, problem.budget)
+        if problem.rule == "none":
+            return result
+        if problem.rule == "demanded":
+            return suppress_below(result, problem.floor)
+        figures = problem.figures(bits[None, :])[0, 0]
+        if problem.by_diversity:
+            return suppress_diversity_below(result, int(figures[L_AT]))
+        return suppress_below(result, int(figures[K_AT]))
+
+    def values(self, bits: Bits) -> Floats:
+        result = []
+        for classes in map(self.classes, bits):
+            fits = self.problem.rule != "demanded" or classes.suppressed_units <= self.problem.budget
+            result.append([goal.measure.value(classes) if fits else np.nan for goal in self.goals])
+        return np.array(result, dtype=np.float64).reshape(len(bits), 1, len(self.goals))
+
+    def changes(self, parents: Sequence[Moves]) -> list[tuple[Moves, Floats]]:
+        result = []
+        for moves in parents:
+            some = np.zeros(len(moves), dtype=np.bool_)
+            some[np.unique(np.linspace(0, len(moves) - 1, SAMPLED).astype(np.int64)) if len(moves) else []] = True
+            kept = moves.kept(some)
+            result.append((kept, self.values(kept.made(np.arange(len(kept))))))
+        return result
+
+
+class UnitCuts(MeasuredCuts):
+    """The same where only sizes in units and the general loss are asked for: counted in compiled loops.
+
+    A unit may have records in several classes, so nothing adds up and each candidate is counted from the tuples.
+    """
+
+    @staticmethod
+    def answers(goals: Sequence[Goal]) -> bool:
+        """Whether it knows the measures of some goals."""
+        return all(goal.measure.name in (K.name, GENERAL_LOSS.name) for goal in goals)
+
+    def values(self, bits: Bits) -> Floats:
+        problem, table = self.problem, self.problem.table
+        mode = {"demanded": DEMANDED, "within": SOUGHT}.get(problem.rule, MEASURED)
+        rows = [
+            releases_of(table, problem.space.recoding(one), mode, problem.floor, problem.budget, every=False)[0][0]
+            for one in bits
+        ]
+        found = np.array(rows, dtype=np.int64).reshape(len(bits), 3 + len(table.domains))
+        k, units, records, hidden = found[:, 0], found[:, 1], found[:, 2], found[:, 3:]
+        leaves = np.maximum(np.array([domain.leaves for domain in table.domains]) - 1, 1)
+        whole = np.array([self._covered(one) for one in bits]).reshape(len(bits), len(table.domains))
+        lost = (whole - hidden - (table.records - records)[:, None]) / leaves @ problem.weights
+        loss = lost + records * problem.weights.sum()
+        known = {K.name: k.astype(np.float64), GENERAL_LOSS.name: loss}
+        values = np.stack([known[goal.measure.name] for goal in self.goals], axis=1)
+        values[(units > problem.budget) & (mode == DEMANDED)] = np.nan
+        return values[:, None, :]
+
+    def _covered(self, bits: Bits) -> list[int]:
+        """The leaves that labels cover with nothing suppressed, for each column."""
+        recoding = self.problem.space.recoding(bits)
+        return [int(counts @ part.covers[part.groups]) for counts, part in zip(self._margins, recoding, strict=True)]
+
+    @cached_property
+    def _margins(self) -> list[Counts64]:
+        table = self.problem.table
+        return [
+            np.bincount(codes, weights=table.counts, minlength=len(domain.labels)).astype(np.int64)
+            for domain, codes in zip(table.domains, table.codes, strict=True)
+        ]

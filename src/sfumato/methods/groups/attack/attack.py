@@ -1,0 +1,339 @@
+"""Attack a file: learn the group elsewhere, grade its records, sum the grades per area, see what stands out.
+
+What an attack still finds after protection, beside what it found before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from sfumato.base.arrays import Floats
+from sfumato.base.progress import Progress
+from sfumato.errors import DataError, StoppedError, StudyError, nearest
+from sfumato.methods.groups.attack.attackers import Model, RuleModel, learn
+from sfumato.methods.groups.attack.learners import ALL, TableModel, average_precision
+from sfumato.methods.groups.attack.outliers import (
+    WAYS,
+    Findings,
+    Outliers,
+    Sensitive,
+    compared,
+    find_outliers,
+    findings,
+    ranks,
+    ratios,
+)
+from sfumato.methods.groups.attack.rule_walk import Stop
+from sfumato.methods.groups.files import (
+    Truth,
+    auxiliary_settings,
+    read_auxiliary,
+    read_target,
+    read_whole,
+    read_whole_auxiliary,
+    settings_of,
+    truth_of,
+    variables_for,
+)
+from sfumato.methods.groups.microfile import Microfile
+from sfumato.study import Study
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack with one seed: the model, the grades it gives, the signals they make, and what they show."""
+
+    model: Model
+    auxiliary: str
+    group: str
+    seed: int
+    target: Microfile
+    grades: Floats
+    truth: Truth | None
+    significance: float
+
+    @property
+    def flagged(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """The records that count as members."""
+        return self.grades >= self.model.threshold
+
+    def fuzzy(self, target: Microfile | None = None) -> Floats:
+        """Equation 9: the sum of the grades of flagged records per area, whatever the order of the records."""
+        where, grades = (target or self.target).area_of[self.flagged], self.grades[self.flagged]
+        order = np.argsort(grades, kind="stable")
+        return np.bincount(where[order], grades[order], minlength=len(self.target.areas)).astype(np.float64)
+
+    def crisp(self, target: Microfile | None = None) -> Floats:
+        """Equation 17: the number of flagged records per area."""
+        where = (target or self.target).area_of[self.flagged]
+        return np.bincount(where, minlength=len(self.target.areas)).astype(np.float64)
+
+    @property
+    def sensitive(self) -> Sensitive:
+        return self.truth.sensitive if self.truth else Sensitive((), (), {})
+
+    def findings(self, target: Microfile | None = None) -> Findings:
+        """What the auxiliary signal shows, on the file itself or with its records in other areas."""
+        return self._shown(self.fuzzy(target))
+
+    def _shown(self, signal: Floats) -> Findings:
+        return findings(signal, self.sensitive, self.significance, per_record=self.per_record)
+
+    @cached_property
+    def per_record(self) -> float:
+        """What one flagged record adds to the signal: the mean grade, weighted by the grades themselves."""
+        grades = np.sort(self.grades[self.flagged])
+        return float((grades * grades).sum() / grades.sum()) if len(grades) and grades[-1] > 0 else 1.0
+
+    def nearly(self, target: Microfile, margin: float) -> int:
+        """How many sensitive areas are found, or would be if they showed more or less: by a margin, or by a record."""
+        signal, areas = self.fuzzy(target), list(self.sensitive.areas)
+        shown = set(self._shown(signal).anyhow)
+        step = np.maximum(margin * signal[areas], self.per_record)
+        for side in (1, -1):
+            other = signal.copy()
+            other[areas] = np.maximum(other[areas] + side * step, 0.0)
+            changed = self._shown(other)
+            shown |= set(changed.high if side > 0 else changed.low)
+        return len(shown)
+
+    def on(self, file: Microfile) -> Attack:
+        """The same attacker on another file with the same areas, whose sensitive ones are known from elsewhere."""
+        if file.areas != self.target.areas:
+            raise DataError(f"{file.name} has other areas", expected="the areas of the file that was protected")
+        return replace(self, target=file, grades=grades_of(self.model, file))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The attack as `sfumato groups attack --json` prints it."""
+        target, truth = self.target, self.truth
+        fuzzy, crisp, sizes = self.fuzzy(), self.crisp(), target.sizes()
+        share = np.divide(fuzzy, sizes, out=np.zeros(len(fuzzy)), where=sizes > 0)
+        findings, names = self.findings(), np.array(target.areas)
+        rank, ratio = ranks(fuzzy), ratios(fuzzy)
+        areas = [
+            {
+                "area": area,
+                "q": int(truth.quantity[i]) if truth else None,
+                "auxiliary": float(fuzzy[i]),
+                "crisp": int(crisp[i]),
+                "rank": rank[i],
+                "ratio": ratio[i],
+                "records": int(sizes[i]),
+                "concentration": float(share[i]),
+                "q_all_rows": int(target.everyone[self.group][i]) if truth else None,
+            }
+            for i, area in enumerate(target.areas)
+        ]
+        outliers: dict[str, Any] = {
+            "auxiliary": {scale: _listed(o, names) for scale, o in findings.outliers.items()},
+            "concentration": {
+                scale: _listed(find_outliers(share, self.significance, scale), names) for scale in ("hinges", "mad")
+            },
+        }
+        result: dict[str, Any] = {
+            "attacker": self.model.attacker,
+            "auxiliary": self.auxiliary,
+            "group": self.group,
+            "seed": self.seed,
+            "model": dict(self.model.about),
+            "rules": self.model.listed() if isinstance(self.model, RuleModel) else [],
+            "areas": areas,
+            "outliers": outliers,
+            "adequacy": None,
+        }
+        if truth:
+            sensitive = truth.sensitive
+            outliers["true"] = {scale: _listed(o, names) for scale, o in sensitive.outliers.items()}
+            outliers["sensitive"] = names[list(sensitive.areas)].tolist()
+            outliers["excluded"] = names[list(sensitive.excluded)].tolist()
+            result["adequacy"] = compared(truth.quantity, findings) | {"average_precision": self.precision}
+        return result
+
+    @property
+    def precision(self) -> float | None:
+        """The average precision of the grades over the records, where the truth is known."""
+        if self.truth is None:
+            return None
+        return average_precision(self.target.members[self.group], self.grades)
+
+    def line(self) -> dict[str, Any]:
+        """The attack in one line: how much of the sensitive areas it shows."""
+        findings = self.findings()
+        entries: dict[str, Any] = {"attacker": self.model.attacker, "auxiliary": self.auxiliary, "seed": self.seed}
+        if self.truth:
+            about = compared(self.truth.quantity, findings)
+            entries |= {
+                "undisclosed": {way: findings.adequacy[way].undisclosed for way in findings.adequacy},
+                "false": {way: findings.adequacy[way].false for way in findings.adequacy},
+                "spearman": about["spearman"],
+                "ranks": [ranks(findings.signal)[i] for i in self.sensitive.areas],
+                "average_precision": self.precision,
+            }
+        return entries
+
+
+def grades_of(model: Model, file: Microfile) -> Floats:
+    """A model's grade of every record. One that learned from records in range gives the others none."""
+    if model.everything:
+        return model.memberships(file)
+    grades = np.zeros(file.records)
+    grades[file.inside] = model.memberships(file.in_range())
+    return grades
+
+
+def _listed(outliers: Outliers, names: np.ndarray[Any, Any]) -> dict[str, Any]:
+    return {
+        "high": names[list(outliers.high)].tolist(),
+        "low": names[list(outliers.low)].tolist(),
+        "scale": outliers.scale,
+    }
+
+
+def group_of(study: Study, wanted: str | None) -> str:
+    """A group by name; the first unless one is named."""
+    groups = list(settings_of(study).mapping().vital)
+    if wanted is not None and wanted not in groups:
+        raise StudyError(f'there is no group "{wanted}"', expected="a group", remedy=nearest(wanted, groups))
+    return wanted or groups[0]
+
+
+def attack(
+    study: Study,
+    attacker: str | None = None,
+    auxiliary: str | None = None,
+    group: str | None = None,
+    seeds: int | None = None,
+    progress: Progress | None = None,
+    columns: Sequence[str] = (),
+) -> list[Attack]:
+    """Attack a study's file from one auxiliary file, once for each of several seeds.
+
+    Args:
+        study: the run file with a `[groups]` section.
+        attacker: the name of an attacker; the study's own unless given.
+        auxiliary: the name of the auxiliary file it learns from.
+        group: the name of the group.
+        seeds: how many seeds.
+        progress: a function that is told how far it is.
+        columns: those that an attacker on everything released learns from.
+
+    Returns:
+        An attack for each seed.
+    """
+    settings = settings_of(study).attack
+    attacker = attacker or settings.attacker
+    file = auxiliary_settings(study, auxiliary)
+    if attacker.endswith(ALL):
+        target = read_whole(study, columns)
+        other = read_whole_auxiliary(study, file, target)
+    else:
+        target, other = read_target(study), read_auxiliary(study, file)
+    count = settings.seeds if seeds is None else seeds
+    chosen = [settings.seed + i for i in range(count)]
+    return attack_with(study, target, other, attacker, group_of(study, group), chosen, progress)
+
+
+def attack_with(
+    study: Study,
+    target: Microfile,
+    auxiliary: Microfile,
+    attacker: str,
+    group: str,
+    seeds: Sequence[int],
+    progress: Progress | None = None,
+) -> list[Attack]:
+    """The same on files that are in memory. Asked to stop, what is finished is returned; StoppedError if nothing is.
+
+    An attacker on everything released makes two attacks of a seed: who is flagged, and how many are to be expected.
+    """
+    settings = settings_of(study).attack
+    if not attacker.endswith(ALL):
+        auxiliary = auxiliary.in_range()
+    variables = () if attacker.endswith(ALL) else variables_for(study, auxiliary)
+    truth = truth_of(study, target, group)
+    attacks: list[Attack] = []
+    for done, seed in enumerate(seeds):
+        try:
+            model = learn(attacker, auxiliary, group, variables, settings, seed, _stop(progress, done, len(seeds)))
+        except StoppedError:
+            if not attacks:
+                raise
+            break
+        grades = grades_of(model, target)
+        made = Attack(model, auxiliary.name, group, seed, target, grades, truth, settings.significance)
+        attacks.append(made)
+        if isinstance(model, TableModel) and model.everything:
+            attacks.append(replace(made, model=model.expected()))
+        if progress and progress(done + 1, len(seeds)):
+            break
+    return attacks
+
+
+def _stop(progress: Progress | None, done: int, total: int) -> Stop | None:
+    """Whether to stop, for loops that know nothing of seeds."""
+    return None if progress is None else lambda: bool(progress(done, total))
+
+
+Role = Literal["known", "fresh", "sealed"]
+MARGIN = 0.2
+
+
+@dataclass(frozen=True)
+class Residual:
+    """One attack before and after. Plans are fitted to `known` attacks and chosen by these and `fresh` ones; `sealed`
+    ones are made when the plans are ready, and the verdict is theirs.
+
+    `near` counts sensitive areas that are found, or would be with a fifth or one record more or less in them.
+    """
+
+    attacker: str
+    auxiliary: str
+    group: str
+    seed: int
+    role: Role
+    before: Findings
+    after: Findings
+    ranks_before: tuple[int, ...]
+    ranks_after: tuple[int, ...]
+    near: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "attacker": self.attacker,
+            "auxiliary": self.auxiliary,
+            "group": self.group,
+            "seed": self.seed,
+            "role": self.role,
+            "found_before": {way: len(self.before.by_way[way]) for way in WAYS},
+            "found_after": {way: len(self.after.by_way[way]) for way in WAYS},
+            "areas_before": len(self.before.anyhow),
+            "areas_after": len(self.after.anyhow),
+            "ranks_before": list(self.ranks_before),
+            "ranks_after": list(self.ranks_after),
+            "low_before": len(self.before.low),
+            "low_after": len(self.after.low),
+            "protected": not self.after.anyhow,
+        }
+
+
+def residual_of(attack: Attack, moved: Microfile, role: Role) -> Residual:
+    """Attack again. Grades do not depend on where a record is, so only the sums per area are new."""
+    return _residual(attack, attack.findings(moved), role, attack.nearly(moved, MARGIN))
+
+
+def residual_on(attack: Attack, written: Microfile, role: Role) -> Residual:
+    """Attack a file that was written: its records are graded anew, in whatever order they are."""
+    again = attack.on(written)
+    return _residual(attack, again.findings(), role, again.nearly(written, MARGIN))
+
+
+def _residual(attack: Attack, after: Findings, role: Role, near: int) -> Residual:
+    before = attack.findings()
+    ranked = [tuple(ranks(findings.signal)[area] for area in attack.sensitive.areas) for findings in (before, after)]
+    about = (attack.model.attacker, attack.auxiliary, attack.group, attack.seed)
+    return Residual(*about, role, before, after, ranked[0], ranked[1], near)

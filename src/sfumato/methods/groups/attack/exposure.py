@@ -1,0 +1,224 @@
+"""How exposed sensitive areas are by a signal: found, or found if they showed a little more or less. Compiled.
+
+What is found is what `disclosure.findings` says, which is its plain twin; tests compare them. A search for swaps asks
+this some millions of times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sfumato.base.arrays import Counts64, Floats, sort_by
+from sfumato.base.compiled import compiled
+from sfumato.methods.groups.attack.outliers import NORMAL_IQR, NORMAL_MAD, chance_of, tau
+
+FOUND = 4.0  # what an area adds that is found
+MARGINS = np.array([0.2, 0.4, 0.6])  # shares of its signal by which an area may show more or less, or 1, 2, 3 records
+NEARLY = np.array([2.0, 1.0, 1.0])  # what an area adds that would be found then, or would still be
+STEP = 0.05  # between two roots of a median in records, for which the fewest records that chance explains are kept
+
+
+class Criteria(NamedTuple):
+    """What decides whether areas are found: arrays for compiled loops, by group where it depends on the group.
+
+    `sensitive` lists the areas of each group, -1 after the last; `tau` the limits of the outlier tests by number of
+    areas; `chance[g, a, n]` how likely it is that a of n areas are sensitive ones of group g; `few` the largest number
+    of records that is strikingly few beside a median, by the root of the median in steps.
+    """
+
+    sensitive: Counts64
+    tau: Floats
+    chance: Floats
+    few: Floats
+    significance: float
+
+
+class Spare(NamedTuple):
+    """Room that a loop works in."""
+
+    signal: Floats
+    ordered: Floats
+    off: Floats
+    places: Any
+    more: Any
+    high: Any
+    low: Any
+    ever: Any
+
+
+def criteria_of(sensitive: Sequence[Sequence[int]], areas: int, significance: float, most: float) -> Criteria:
+    """The criteria for groups with these sensitive areas, and signals of at most so many records in an area."""
+    from scipy.special import pdtrik
+
+    widest = max(len(some) for some in sensitive)
+    listed = np.full((len(sensitive), widest), -1, np.int64)
+    chance = np.ones((len(sensitive), widest + 1, areas + 1))
+    for g, some in enumerate(sensitive):
+        listed[g, : len(some)] = some
+        for mine in range(1, len(some) + 1):
+            for last in range(mine, areas + 1):
+                chance[g, mine, last] = chance_of(mine, areas, len(some), last)
+    taus = np.array([tau(count, significance) if count > 2 else np.inf for count in range(areas + 1)])
+    middles = (np.arange(int(np.sqrt(max(most, 1.0)) / STEP) + 3) * STEP) ** 2
+    few = np.full(len(middles), -1.0)
+    possible = np.exp(-middles) <= significance  # not even none is strikingly few beside less
+    few[possible] = pdtrik(significance, middles[possible])
+    return Criteria(listed, taus, chance, few, significance)
+
+
+def spare_of(areas: int, sensitive: int) -> Spare:
+    places, flags = np.zeros(areas, np.int32), np.zeros(sensitive, np.bool_)
+    one = np.zeros(areas)
+    return Spare(one, one.copy(), one.copy(), places, places.copy(), flags, flags.copy(), flags.copy())
+
+
+@compiled
+def _median(ordered: Floats, first: int, last: int) -> float:
+    half = first + (last - first) // 2
+    if (last - first) % 2:
+        return float(ordered[half])
+    return float((ordered[half - 1] + ordered[half]) / 2)
+
+
+@compiled
+def _spread(ordered: Floats, first: int, last: int, by_mad: bool, spare: Spare) -> float:
+    """`outliers.spread` of a run of rising values."""
+    count = last - first
+    if not by_mad:
+        half = (count + 1) // 2
+        low, high = _median(ordered, first, first + half), _median(ordered, last - half, last)
+        if high > low:
+            return (high - low) / NORMAL_IQR
+    middle = _median(ordered, first, last)
+    # Deviations in rising order: from the middle outwards, on both sides.
+    above = first
+    while above < last and ordered[above] < middle:
+        above += 1
+    below = above - 1
+    total = 0.0
+    for i in range(count):
+        if below < first or (above < last and ordered[above] - middle <= middle - ordered[below]):
+            spare.off[i] = ordered[above] - middle
+            above += 1
+        else:
+            spare.off[i] = middle - ordered[below]
+            below -= 1
+        total += spare.off[i]
+    absolute = NORMAL_MAD * _median(spare.off, 0, count)
+    if absolute > 0:
+        return absolute
+    return total / count
+
+
+@compiled
+def _peeled(ordered: Floats, tau: Floats, by_mad: bool, spare: Spare) -> tuple[int, int]:
+    """`outliers.find_outliers` of rising values: the run that is left."""
+    first, last = 0, len(ordered)
+    while last - first >= 3:
+        middle = _median(ordered, first, last)
+        worst = max(ordered[last - 1] - middle, middle - ordered[first])
+        if worst <= tau[last - first] * _spread(ordered, first, last, by_mad, spare) or worst == 0:
+            break
+        tied = worst * (1 - 1e-12)
+        while last > first and ordered[last - 1] - middle >= tied:
+            last -= 1
+        while first < last and middle - ordered[first] >= tied:
+            first += 1
+    return first, last
+
+
+@compiled
+def _reached(ordered: Floats, value: float) -> int:
+    """How many of rising values are below a value."""
+    low, high = 0, len(ordered)
+    while low < high:
+        half = (low + high) // 2
+        if ordered[half] < value:
+            low = half + 1
+        else:
+            high = half
+    return low
+
+
+@compiled
+def look(signal: Floats, group: int, per_record: float, criteria: Criteria, spare: Spare) -> None:
+    """Flag in `spare` which sensitive areas a signal shows from above (`high`) and from below (`low`)."""
+    areas, ordered = len(signal), spare.ordered
+    for i in range(areas):
+        spare.places[i] = i
+    sort_by(signal, spare.places, areas, spare.more)
+    for i in range(areas):
+        ordered[i] = signal[spare.places[i]]
+    mine = criteria.sensitive[group]
+    count = 0
+    while count < len(mine) and mine[count] >= 0:
+        spare.high[count] = False
+        spare.low[count] = False
+        count += 1
+    middle = _median(ordered, 0, areas)
+    for way in range(2):
+        first, last = _peeled(ordered, criteria.tau, way == 1, spare)
+        for i in range(count):
+            value = signal[mine[i]]
+            if last < areas and value >= ordered[last] and value >= middle:
+                spare.high[i] = True
+            if first > 0 and value <= ordered[first - 1]:
+                spare.low[i] = True
+    records = np.sqrt(max(middle, 0.0) / per_record) / STEP
+    at = min(int(records), len(criteria.few) - 2)
+    few = -1.0
+    if criteria.few[at] >= 0:
+        few = criteria.few[at] + (records - at) * (criteria.few[at + 1] - criteria.few[at])
+    lowest = ordered[count - 1]
+    last_ones, last_mine = areas if lowest == ordered[areas - 1] else _reached(ordered, np.nextafter(lowest, np.inf)), 0
+    for i in range(count):
+        value = signal[mine[i]]
+        if value > 0 and value >= middle and _reached(ordered, np.nextafter(value, np.inf)) > areas - count:
+            spare.high[i] = True
+        if value > few * per_record:
+            spare.low[i] = False
+        if value <= lowest:
+            last_mine += 1
+    if last_mine and criteria.chance[group, last_mine, last_ones] <= criteria.significance:
+        for i in range(count):
+            if signal[mine[i]] <= lowest:
+                spare.low[i] = True
+
+
+@compiled
+def exposure(signal: Floats, group: int, per_record: float, criteria: Criteria, spare: Spare) -> float:
+    """How exposed the sensitive areas of a group are: more for what is found than for what is nearly found, and most
+    for what would still be found with less of what shows it. So a step pays that only leads the way out."""
+    mine = criteria.sensitive[group]
+    look(signal, group, per_record, criteria, spare)
+    total = 0.0
+    for i in range(len(mine)):
+        if mine[i] >= 0:
+            spare.ever[i] = spare.high[i] or spare.low[i]
+            if spare.ever[i]:
+                total += FOUND
+    other = spare.signal
+    for i in range(len(signal)):
+        other[i] = signal[i]
+    for margin in range(len(MARGINS)):
+        for side in (1, -1):
+            for i in range(len(mine)):
+                if mine[i] >= 0:
+                    value = signal[mine[i]]
+                    step = max(MARGINS[margin] * value, (margin + 1) * per_record)
+                    other[mine[i]] = max(value + side * step, 0.0)
+            look(other, group, per_record, criteria, spare)
+            for i in range(len(mine)):
+                if mine[i] < 0:
+                    continue
+                if spare.high[i] if side > 0 else spare.low[i]:
+                    spare.ever[i] = True
+                if spare.low[i] if side > 0 else spare.high[i]:
+                    total += NEARLY[margin]
+        for i in range(len(mine)):
+            if mine[i] >= 0 and spare.ever[i]:
+                total += NEARLY[margin]
+    return total

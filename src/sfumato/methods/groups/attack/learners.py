@@ -1,0 +1,223 @@
+"""Attackers that learn from numbers: boosted trees, a random forest and a logistic regression.
+
+Each learns either from the recipe's attributes of the records in range, or, under names that end in `_all`, from every
+released column and all records. A seed draws the part of the auxiliary file that is learned from; on the rest the
+threshold is set that flags as many records as there are members. Beside the flagged records, a learner of everything
+also gives the expected number of members, the sum of all grades: that is a signal of its own.
+
+How well grades tell members from others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from sfumato.base.arrays import Flags, Floats
+from sfumato.errors import DataError, StoppedError, StudyError
+from sfumato.methods.groups.attack.rule_walk import Stop
+from sfumato.methods.groups.microfile import Microfile, Wide
+
+
+def average_precision(members: Flags, grades: Floats) -> float:
+    """The mean precision at the members, from the highest grade down; equal grades count together.
+
+    >>> average_precision(np.array([True, False, True]), np.array([0.9, 0.8, 0.7])).__round__(4)
+    0.8333
+    """
+    order = np.argsort(-grades, kind="stable")
+    ends = np.flatnonzero(np.diff(grades[order], append=np.inf) != 0)
+    hit = np.cumsum(members[order])[ends]
+    recall = hit / max(int(members.sum()), 1)
+    return float((np.diff(recall, prepend=0.0) * hit / (ends + 1)).sum())
+
+
+ALL = "_all"
+EXPECTED = ", expected members"
+LEARNED = 0.8  # the part of the auxiliary file that is learned from; the threshold is set on the rest
+OTHERS = 8_000  # records outside the group that suffice to learn from
+TREES, ROUNDS, RATE, LEAVES = 100, 60, 0.12, 15
+FEW = 30  # values of a column that a regression takes one by one
+STEEP = 5.0  # standard deviations at which a regression cuts numbers off
+
+
+@dataclass(frozen=True)
+class Indicators:
+    """What a regression sees of a matrix: few values one by one, others as standard scores, and what is missing."""
+
+    values: tuple[Floats | None, ...]
+    centre: Floats
+    spread: Floats
+
+    @classmethod
+    def of(cls, matrix: Floats) -> Indicators:
+        distinct = [np.unique(column[~np.isnan(column)]) for column in matrix.T]
+        known = [column[~np.isnan(column)] for column in matrix.T]
+        return cls(
+            tuple(values if len(values) <= FEW else None for values in distinct),
+            np.array([column.mean() if len(column) else 0.0 for column in known]),
+            np.array([max(column.std(), 1e-12) if len(column) else 1.0 for column in known]),
+        )
+
+    def __call__(self, matrix: Floats) -> Any:
+        from scipy.sparse import csr_array
+
+        records = np.arange(len(matrix))
+        rows, at, cells = [], [], []
+        first = 0
+        for j, values in enumerate(self.values):
+            column = matrix[:, j]
+            missing = np.isnan(column)
+            if values is None:
+                known = ~missing
+                scaled = np.clip((column[known] - self.centre[j]) / self.spread[j], -STEEP, STEEP)
+                rows += [records[known], records[missing]]
+                at += [np.full(len(scaled), first), np.full(int(missing.sum()), first + 1)]
+                cells += [scaled, np.ones(int(missing.sum()))]
+                first += 2
+                continue
+            where = np.searchsorted(values, column)
+            listed = missing | (values[np.minimum(where, len(values) - 1)] == column) if len(values) else missing
+            rows.append(records[listed])
+            at.append(first + np.where(missing, len(values), where)[listed])
+            cells.append(np.ones(len(rows[-1])))
+            first += len(values) + 1
+        cells_at = (np.concatenate(rows), np.concatenate(at))
+        return csr_array((np.concatenate(cells), cells_at), shape=(len(matrix), first))
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """A learner of numbers. `like` are the columns it knows, as the file has them that it learned from; without them
+    it knows the recipe's attributes."""
+
+    attacker: str
+    threshold: float
+    fitted: Any
+    prepared: Indicators | None
+    rarer: float
+    attributes: tuple[str, ...]
+    like: Wide | None
+    about: dict[str, Any] = field(default_factory=dict)
+    graded: bool = True
+
+    @property
+    def everything(self) -> bool:
+        """Whether it grades every record of a file by its released columns."""
+        return self.like is not None
+
+    def memberships(self, microfile: Microfile) -> Floats:
+        if self.like is None:
+            matrix = np.stack([microfile.column(name) for name in self.attributes], axis=1)
+        elif microfile.wide is None:
+            raise DataError(f"{microfile.name} was read without its released columns", expected="the whole file")
+        else:
+            matrix = microfile.wide.numbers(self.like)
+        return graded_by(self.fitted, matrix, self.prepared, self.rarer)
+
+    def expected(self) -> TableModel:
+        """The same learner, who adds up all grades: as many members as are to be expected."""
+        return replace(self, attacker=self.attacker + EXPECTED, threshold=0.0)
+
+
+def graded_by(fitted: Any, matrix: Floats, prepared: Indicators | None, rarer: float = 1.0) -> Floats:
+    """The chance of membership of every record, where members are so many times rarer than in what was learned."""
+    with threadpool_limits(1):
+        grades = np.asarray(fitted.predict_proba(prepared(matrix) if prepared else matrix)[:, 1], np.float64)
+    chance: Floats = grades / (grades + (1 - grades) * rarer)
+    return chance
+
+
+def learn_table(attacker: str, auxiliary: Microfile, group: str, seed: int, stop: Stop | None = None) -> TableModel:
+    """Learn a group from the attributes, or for names that end in `_all` from the wide columns, of a file."""
+    members = auxiliary.members[group]
+    like: Wide | None = None
+    if attacker.endswith(ALL):
+        if auxiliary.wide is None:
+            raise DataError(f"{auxiliary.name} was read without its columns", expected="the whole file")
+        like = _varied(auxiliary.wide)
+        if not like.names:
+            raise DataError(f"{auxiliary.name} shares no column with the release", expected="columns of the same name")
+    rng = np.random.default_rng([seed, len(members)])
+    learned = _dealt(members, LEARNED, rng)
+
+    def matrix(chosen: np.ndarray[Any, Any]) -> Floats:
+        if like is None or auxiliary.wide is None:
+            part: Floats = auxiliary.table()[chosen]
+            return part
+        return auxiliary.wide.part(chosen).numbers(like)
+
+    chosen, rarer = _sampled(members & learned, ~members & learned, rng)
+    held, weight = _sampled(members & ~learned, ~members & ~learned, rng)
+    fitted, prepared = fit(attacker.removesuffix(ALL), matrix(chosen), members[chosen], seed, stop)
+    grades = graded_by(fitted, matrix(held), prepared, rarer)
+    threshold = _flagging(grades, members[held], weight)
+    about = {"average_precision": average_precision(members[held], grades), "seed": seed}
+    return TableModel(attacker, max(threshold, 1e-9), fitted, prepared, rarer, auxiliary.attributes, like, about)
+
+
+def _flagging(grades: Floats, members: Flags, weight: float) -> float:
+    """The grade from which on as many records are flagged as there are members; each other stands for so many."""
+    order = np.argsort(-grades, kind="stable")
+    flagged = np.cumsum(np.where(members[order], 1.0, weight))
+    last = min(int(np.searchsorted(flagged, max(int(members.sum()), 1))), len(order) - 1)
+    return float(grades[order[last]])
+
+
+def fit(
+    kind: str, matrix: Floats, members: Flags, seed: int, stop: Stop | None = None
+) -> tuple[Any, Indicators | None]:
+    """Fit a classifier of a kind: `boosted`, `forest` or `logistic`; with what a regression must see the matrix as."""
+    if stop is not None and stop():
+        raise StoppedError("interrupted while an attacker was learning; nothing was saved")
+    try:
+        from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+        from sklearn.linear_model import LogisticRegression
+    except ImportError:
+        raise StudyError(
+            f"the {kind} attacker needs scikit-learn",
+            expected='the extra "boosted"',
+            remedy='pip install "sfumato[boosted]", or other attackers under [groups.protect]',
+        ) from None
+    with threadpool_limits(1):  # more threads than free cores wait for each other, ten times as long
+        if kind == "logistic":
+            prepared = Indicators.of(matrix)
+            line = LogisticRegression(C=0.1, max_iter=200, random_state=seed)
+            return line.fit(prepared(matrix), members), prepared
+        if kind == "forest":
+            trees = RandomForestClassifier(TREES, min_samples_leaf=2, random_state=seed)
+        else:
+            trees = HistGradientBoostingClassifier(
+                learning_rate=RATE,
+                max_iter=ROUNDS,
+                max_leaf_nodes=LEAVES,
+                max_features=0.5,
+                early_stopping=False,
+                random_state=seed,
+            )
+        return trees.fit(matrix, members), None
+
+
+def _varied(wide: Wide) -> Wide:
+    """The columns that have more than one value beside what is missing: trees cannot split others."""
+    kept = [name for name, values in zip(wide.names, wide.values, strict=True) if len(values) > 1]
+    return wide.only(set(kept))
+
+
+def _dealt(members: Flags, share: float, rng: np.random.Generator) -> Flags:
+    """About a share of the members and of the others, drawn at random; at least one of each on either side."""
+    drawn = np.zeros(len(members), np.bool_)
+    for kind in (np.flatnonzero(members), np.flatnonzero(~members)):
+        count = min(max(round(share * len(kind)), 1), max(len(kind) - 1, 1))
+        drawn[rng.permutation(kind)[:count]] = True
+    return drawn
+
+
+def _sampled(members: Flags, others: Flags, rng: np.random.Generator) -> tuple[np.ndarray[Any, Any], float]:
+    """All members and at most so many others, and how many times rarer members are among all."""
+    mine, theirs = np.flatnonzero(members), np.flatnonzero(others)
+    used = rng.permutation(theirs)[:OTHERS]
+    return np.sort(np.concatenate([mine, used])), len(theirs) / max(len(used), 1)

@@ -1,0 +1,451 @@
+"""Which values of a signal stand out: the modified Thompson τ technique with robust estimates.
+
+The quartiles are the paper's hinges, not percentiles: the set of outliers depends on it (docs/readings.md, 4.1).
+
+What a signal gives away: which sensitive areas it shows, by both outlier tests and by rank.
+
+How well the outliers of an attacker's signal match the true ones: the paper's figures and the usual ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import comb
+from typing import Any, Literal
+
+import numpy as np
+
+from sfumato.base.arrays import Flags, Floats
+
+Scale = Literal["hinges", "mad"]
+NORMAL_IQR = 1.349
+NORMAL_MAD = 1.4826
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """The outliers of a signal by index, split by side; the scales that were used while peeling."""
+
+    high: tuple[int, ...]
+    low: tuple[int, ...]
+    scale: str
+
+    @property
+    def all(self) -> tuple[int, ...]:
+        return tuple(sorted((*self.high, *self.low)))
+
+
+@lru_cache(maxsize=4096)
+def tau(m: int, significance: float) -> float:
+    """Equation 6: how many scales a value of m may lie off the median.
+
+    >>> round(tau(10, 0.01), 6), round(tau(61, 0.01), 6)
+    (2.176068, 2.515381)
+    """
+    t = _student(m - 2, significance)
+    return t * (m - 1) / (math.sqrt(m) * math.sqrt(m - 2 + t * t))
+
+
+def _student(degrees: int, significance: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, 1 - significance / 2))
+
+
+def hinges(ordered: Sequence[float]) -> tuple[float, float]:
+    """The medians of the lower and of the upper half of rising values; the middle value is in both when there is one.
+
+    >>> hinges([1.0, 2.0, 3.0, 4.0, 5.0])
+    (2.0, 4.0)
+    """
+    half = (len(ordered) + 1) // 2
+    return _median(ordered[:half]), _median(ordered[-half:])
+
+
+def _median(ordered: Sequence[float]) -> float:
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def spread(ordered: Sequence[float], scale: Scale) -> tuple[float, str]:
+    """The scale of rising values and its name; if it is 0, the next that is not."""
+    if scale == "hinges":
+        low, high = hinges(ordered)
+        if high > low:
+            return (high - low) / NORMAL_IQR, "hinges"
+    middle = _median(ordered)
+    deviations = [abs(value - middle) for value in ordered]
+    absolute = NORMAL_MAD * _median(sorted(deviations))
+    if absolute > 0:
+        return absolute, "mad"
+    mean = math.fsum(deviations) / len(deviations)
+    return (mean, "mean deviation") if mean > 0 else (0.0, "none")
+
+
+def find_outliers(signal: Floats, significance: float = 0.01, scale: Scale = "hinges") -> Outliers:
+    """Peel the largest deviation (all that tie) while it is beyond τ scales; then everything is computed again.
+
+    What is left is always a run of the values in rising order.
+
+    >>> find_outliers(np.array([1.0, 2, 3, 2, 1, 2, 3, 40])).high
+    (7,)
+    """
+    values = np.asarray(signal, dtype=np.float64)
+    order = np.argsort(values, kind="stable").tolist()
+    ordered = values[order].tolist()
+    first, last = 0, len(ordered)
+    used: list[str] = []
+    while last - first >= 3:
+        left = ordered[first:last]
+        middle = _median(left)
+        size, name = spread(left, scale)
+        used.append(name)
+        worst = max(left[-1] - middle, middle - left[0])
+        if worst <= tau(len(left), significance) * size or worst == 0:
+            break
+        # Two ways to the same sum may differ in the last digit, and a tie must not depend on it.
+        tied = worst * (1 - 1e-12)
+        while last > first and ordered[last - 1] - middle >= tied:
+            last -= 1
+        while first < last and middle - ordered[first] >= tied:
+            first += 1
+    high, low = tuple(sorted(order[last:])), tuple(sorted(order[:first]))
+    return Outliers(high, low, ", then ".join(dict.fromkeys(used)) or "none")
+
+
+def beyond_counting_noise(signal: Floats, sizes: Floats, significance: float = 0.01) -> Flags:
+    """Which values are more than their areas' sizes and chance explain (docs/readings.md, 4.15).
+
+    If nobody gathered anywhere, an area would show its share of the whole by size, and counts vary as Poisson's law
+    says. As in the τ technique the value that fits worst is taken out, and everything is computed again; the
+    significance is shared among the areas (Bonferroni). Grades are at most 1, so a sum of grades varies less than the
+    counts that the law is about.
+
+    >>> beyond_counting_noise(np.array([4.0, 6, 5, 12, 40]), np.array([90.0, 110, 100, 200, 100])).tolist()
+    [False, False, False, False, True]
+    """
+    from scipy.special import gammainc
+
+    beyond = np.zeros(len(signal), np.bool_)
+    while not beyond.all() and signal[~beyond].sum() > 0:
+        expected = sizes * signal[~beyond].sum() / sizes[~beyond].sum()
+        # The chance of so large a count, at any real number: the regularised incomplete gamma function.
+        chance = np.where(beyond | (signal <= 0), 1.0, gammainc(np.maximum(signal, 1e-300), expected))
+        worst = int(np.argmin(chance))
+        if chance[worst] >= significance / len(signal):
+            break
+        beyond[worst] = True
+    return beyond
+
+
+def below_counting_noise(signal: Floats, significance: float = 0.01, per_record: float = 1.0) -> Flags:
+    """Which values are less than a sum with the signal's median would be by chance.
+
+    Records come as Poisson's law says and each adds `per_record`, the mean grade weighted by the grades themselves: a
+    sum of many small grades varies less than a count of the same size.
+
+    >>> below_counting_noise(np.array([20.0, 21, 19, 15, 6])).tolist()
+    [False, False, False, False, True]
+    >>> below_counting_noise(np.array([20.0, 21, 19, 15, 6]), per_record=0.1).tolist()
+    [False, False, False, True, True]
+    """
+    from scipy.special import gammaincc
+
+    middle = float(np.median(signal))
+    if middle <= 0:
+        return np.zeros(len(signal), np.bool_)
+    few: Flags = gammaincc(np.maximum(signal, 0.0) / per_record + 1, middle / per_record) <= significance
+    return few
+
+
+def ranks(signal: Floats) -> list[int]:
+    """1 for the largest value; equal values share the best rank.
+
+    >>> ranks(np.array([5.0, 9.0, 5.0, 1.0]))
+    [2, 1, 2, 4]
+    """
+    return [1 + int((signal > value).sum()) for value in signal]
+
+
+def ratios(signal: Floats) -> list[float | None]:
+    """Each value over the median of the signal; none where the median is 0."""
+    middle = float(np.median(signal))
+    return [float(value / middle) if middle else None for value in signal]
+
+
+def spearman(one: Floats, two: Floats) -> float | None:
+    """The rank correlation of two signals; none where one of them is flat.
+
+    >>> spearman(np.array([1.0, 2, 3]), np.array([1.0, 4, 9]))
+    1.0
+    """
+    a, b = (_average_ranks(np.asarray(signal, dtype=np.float64)) for signal in (one, two))
+    if a.std() == 0 or b.std() == 0:
+        return None
+    return float(np.clip(np.corrcoef(a, b)[0, 1], -1, 1).round(12))
+
+
+def _average_ranks(signal: Floats) -> Floats:
+    _, value_of, counts = np.unique(signal, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    averaged: Floats = (last - (counts - 1) / 2)[value_of]
+    return averaged
+
+
+@dataclass(frozen=True)
+class Adequacy:
+    """The confusion of two outlier sets (docs/readings.md, 4.4). The paper calls `undisclosed` FP and `false` FN.
+
+    >>> found = Adequacy(60, 38, 4, 785)
+    >>> [round(x, 3) for x in (found.accuracy, found.printed_j, found.youden_j, found.bayes)]
+    [0.953, 0.891, 0.607, 98.047]
+    """
+
+    disclosed: int
+    undisclosed: int
+    false: int
+    quiet: int
+
+    @classmethod
+    def of(cls, true: Collection[int], shown: Collection[int], areas: int) -> Adequacy:
+        """Compare two sets of outliers among a number of areas."""
+        both, either = set(true) & set(shown), set(true) | set(shown)
+        return cls(len(both), len(set(true) - both), len(set(shown) - both), areas - len(either))
+
+    def __add__(self, other: Adequacy) -> Adequacy:
+        mine, theirs = self._counts(), other._counts()
+        return Adequacy(*(a + b for a, b in zip(mine, theirs, strict=True)))
+
+    def _counts(self) -> tuple[int, int, int, int]:
+        return self.disclosed, self.undisclosed, self.false, self.quiet
+
+    @property
+    def accuracy(self) -> float:
+        """Equation 19, the prediction accuracy PA."""
+        return (self.disclosed + self.quiet) / max(sum(self._counts()), 1)
+
+    @property
+    def printed_j(self) -> float | None:
+        """Equation 20 as printed: precision + negative predictive value − 1. None without found or quiet areas."""
+        return _j(self.disclosed, self.false, self.quiet, self.undisclosed)
+
+    @property
+    def youden_j(self) -> float | None:
+        """Youden's J proper: sensitivity + specificity − 1. None if there are no outliers, or nothing else."""
+        return _j(self.disclosed, self.undisclosed, self.quiet, self.false)
+
+    @property
+    def bayes(self) -> float:
+        """Equation 22, MB: the least evidence that the two sets depend on each other, in natural logarithms."""
+        return _least(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "disclosed": self.disclosed,
+            "undisclosed": self.undisclosed,
+            "false": self.false,
+            "quiet": self.quiet,
+            "PA": self.accuracy,
+            "J_printed": self.printed_j,
+            "J_youden": self.youden_j,
+            "MB": self.bayes,
+        }
+
+
+def _j(hit: int, missed: int, right: int, wrong: int) -> float | None:
+    if hit + missed == 0 or right + wrong == 0:
+        return None
+    return hit / (hit + missed) + right / (right + wrong) - 1
+
+
+def _least(z: Adequacy) -> float:
+    """Minimise over 0 ≤ t1 ≤ n1, 0 ≤ t2 ≤ n2 (docs/readings.md, 4.2): a coarse grid, then downhill from its best."""
+    tops = (z.disclosed + z.undisclosed, z.false + z.quiet)
+    logs = log_factorials(2 * sum(tops) + 2)
+    known: dict[tuple[int, int], float] = {}
+
+    def at(t1: int, t2: int) -> float:
+        if (t1, t2) not in known:
+            known[t1, t2] = log_evidence(z, t1, t2, logs)
+        return known[t1, t2]
+
+    axes = [sorted({round(top * (i / 8) ** 2) for i in range(9)}) for top in tops]
+    starts = sorted((at(t1, t2), t1, t2) for t1 in axes[0] for t2 in axes[1])[:4]
+    return min(_downhill(at, (t1, t2), tops) for _, t1, t2 in starts)
+
+
+def _downhill(at: Any, start: tuple[int, int], tops: tuple[int, int]) -> float:
+    step = max(*tops, 1)
+    best: float = at(*start)
+    while step >= 1:
+        around = [(start[0] + a * step, start[1] + b * step) for a in (-1, 0, 1) for b in (-1, 0, 1)]
+        inside = [p for p in around if 0 <= p[0] <= tops[0] and 0 <= p[1] <= tops[1]]
+        nearer = min(inside, key=lambda p: at(*p))
+        if at(*nearer) < best:
+            start, best = nearer, at(*nearer)
+        else:
+            step //= 2
+    return best
+
+
+def log_factorials(largest: int) -> Floats:
+    """log n! for n = 0 … most."""
+    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, largest + 1)))])
+
+
+def log_evidence(z: Adequacy, t1: int, t2: int, logs: Floats) -> float:
+    """log B(t1, t2), equation 21."""
+
+    def choose(n: Any, k: Any) -> Any:
+        return logs[n] - logs[k] - logs[n - k]
+
+    tp, fp, fn, tn = z._counts()
+    n1, n2 = tp + fp, fn + tn
+    i, j = np.arange(t1 + 1), np.arange(t2 + 1)
+    rows = 2 * choose(t1, i) - choose(n1 + t1, tp + i)
+    columns = 2 * choose(t2, j) - choose(n2 + t2, fn + j)
+    terms = rows[:, None] + columns[None, :] - choose(t1 + t2, i[:, None] + j[None, :])
+    top = float(terms.max())
+    total = top + math.log(float(np.exp(terms - top).sum()))
+    first = math.log(n1 + n2 + 1) - math.log(n1 + t1 + 1) - math.log(n2 + t2 + 1)
+    second = math.log(t1 + 1) + math.log(t2 + 1) - math.log(t1 + t2 + 1)
+    return float(first + second + choose(n1 + n2, tp + fn) + total)
+
+
+WAYS = ("hinges", "mad", "rank")
+
+
+@dataclass(frozen=True)
+class Sensitive:
+    """The areas that must not be found, those an expert set aside, and the outliers of the true signal."""
+
+    areas: tuple[int, ...]
+    excluded: tuple[int, ...]
+    outliers: Mapping[str, Outliers]
+
+
+def sensitive_areas(
+    quantity: Floats, significance: float, expert: Collection[int] = (), exclude: Collection[int] = ()
+) -> Sensitive:
+    """The high outliers of the true signal less what is excluded, or the expert's areas.
+
+    An expert's list also says which other true outliers do not matter: they count neither as truth nor as false.
+
+    >>> sensitive_areas(np.array([1.0, 2, 3, 2, 1, 2, 3, 40]), 0.01).areas
+    (7,)
+    """
+    ways = {"hinges": find_outliers(quantity, significance), "mad": find_outliers(quantity, significance, "mad")}
+    high = set(ways["hinges"].high)
+    areas = set(expert) or high - set(exclude)
+    excluded = set(exclude) | (high - areas if expert else set())
+    return Sensitive(tuple(sorted(areas)), tuple(sorted(excluded - areas)), ways)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What an attacker with a signal finds. `by_way` maps each way to the sensitive areas it shows; `low` are those
+    that show strikingly little."""
+
+    signal: Floats
+    outliers: Mapping[str, Outliers]
+    by_way: Mapping[str, tuple[int, ...]]
+    adequacy: Mapping[str, Adequacy]
+    low: tuple[int, ...]
+
+    @property
+    def high(self) -> tuple[int, ...]:
+        """The sensitive areas that any way finds by how much they show."""
+        return tuple(sorted({area for areas in self.by_way.values() for area in areas}))
+
+    @property
+    def anyhow(self) -> tuple[int, ...]:
+        """The sensitive areas that are found from above or from below."""
+        return tuple(sorted({*self.high, *self.low}))
+
+
+def findings(
+    signal: Floats,
+    sensitive: Sensitive,
+    significance: float,
+    sizes: Floats | None = None,
+    per_record: float = 1.0,
+) -> Findings:
+    """What a signal shows. With the areas' `sizes`, high outliers within counting noise are set aside. `per_record` is
+    what one record adds to the signal, for the noise of low values.
+
+    By rank an area is found among the first k, k the number of sensitive areas. The outlier tests peel, so that what is
+    left may have outliers on its high side that most areas surpass: these are not high values, and not found.
+
+    >>> true = sensitive_areas(np.array([1.0, 2, 3, 2, 1, 2, 3, 40]), 0.01)
+    >>> dict(findings(np.array([5.0, 5, 6, 5, 5, 5, 6, 30]), true, 0.01).by_way)
+    {'hinges': (7,), 'mad': (7,), 'rank': (7,)}
+    """
+    outliers = {
+        "hinges": find_outliers(signal, significance),
+        "mad": find_outliers(signal, significance, "mad"),
+    }
+    order = np.array(ranks(signal))
+    top = np.flatnonzero((order <= len(sensitive.areas)) & (signal > 0)).tolist()
+    counts = np.ones(len(signal), np.bool_) if sizes is None else beyond_counting_noise(signal, sizes, significance)
+    high = {way: {i for i in o.high if counts[i]} for way, o in outliers.items()}
+    shown = {way: areas - set(sensitive.excluded) for way, areas in high.items()} | {
+        "rank": set(top) - set(sensitive.excluded)
+    }
+    above = set(np.flatnonzero(signal >= np.median(signal)).tolist())
+    return Findings(
+        signal=signal,
+        outliers=outliers,
+        by_way={way: tuple(sorted(shown[way] & set(sensitive.areas) & above)) for way in WAYS},
+        adequacy={way: Adequacy.of(sensitive.areas, shown[way], len(signal)) for way in WAYS},
+        low=strikingly_low(signal, outliers.values(), sensitive.areas, significance, per_record),
+    )
+
+
+def strikingly_low(
+    signal: Floats,
+    outliers: Iterable[Outliers],
+    sensitive: Sequence[int],
+    significance: float,
+    per_record: float = 1.0,
+) -> tuple[int, ...]:
+    """Sensitive areas that someone finds who looks for areas with strikingly little.
+
+    They are low outliers by either scale that are also less than chance explains (`below_counting_noise`), or so many
+    of them are among the last by rank that chance would not have it: of m areas k are sensitive, and as many as are
+    last (k, or more if some are equal) hold at least so many of them with a probability of at most the significance.
+
+    >>> signal = np.array([1.0, 2, 3, 40, 44, 51, 39, 60, 48, 55])
+    >>> none = [find_outliers(np.zeros(10))]
+    >>> strikingly_low(signal, none, [0, 1, 2], 0.01), strikingly_low(signal, none, [0, 1, 5], 0.01)
+    ((0, 1, 2), ())
+    """
+    few = below_counting_noise(signal, significance, per_record)
+    low = {area for one in outliers for area in one.low if few[area]} & set(sensitive)
+    last = {area for area, rank in enumerate(ranks(-signal)) if rank <= len(sensitive)}
+    mine = last & set(sensitive)
+    if mine and chance_of(len(mine), len(signal), len(sensitive), len(last)) <= significance:
+        low |= mine
+    return tuple(sorted(low))
+
+
+def chance_of(least: int, total: int, marked: int, drawn: int) -> float:
+    """The probability that at least so many of the drawn are marked, drawn without putting back.
+
+    >>> round(chance_of(3, 10, 3, 3), 5), chance_of(1, 4, 1, 4)
+    (0.00833, 1.0)
+    """
+    ways = sum(comb(marked, x) * comb(total - marked, drawn - x) for x in range(least, min(marked, drawn) + 1))
+    return ways / comb(total, drawn)
+
+
+def compared(quantity: Floats, shown_areas: Findings) -> dict[str, Any]:
+    """The adequacy of a signal for print: by the paper's test, by the other scale and by rank, and Spearman's ρ."""
+    return {
+        **shown_areas.adequacy["hinges"].as_dict(),
+        "mad": shown_areas.adequacy["mad"].as_dict(),
+        "rank": shown_areas.adequacy["rank"].as_dict(),
+        "spearman": spearman(quantity, shown_areas.signal),
+    }

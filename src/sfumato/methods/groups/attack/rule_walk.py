@@ -1,0 +1,275 @@
+"""Every rule worth having: a complete depth-first walk over the rules of a file.
+
+A condition never adds to a rule's mass, so the walk carries the records that survive so far, and turns back when the
+group's mass among them has fallen to the limit: of millions of rules it meets a fraction, and misses none that pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats
+from sfumato.base.compiled import compiled
+from sfumato.errors import StoppedError
+from sfumato.methods.groups.attack.rules import ALPHA, Graded, Quality
+
+MOST_RULES = 20_000_000
+HEARD = 0.1  # poll interval for a stop request, in seconds
+
+Stop = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class Walked:
+    """The passing rules with their quality, how many rules were met, and whether all were."""
+
+    rules: Codes
+    quality: Quality
+    visited: int
+    complete: bool
+
+
+@compiled
+def _walk(
+    stopped: Flags,
+    codes: Codes,
+    grades: Floats,
+    start: Counts64,
+    terms: Counts64,
+    inside: Floats,
+    outside: Floats,
+    alpha: float,
+    gamma: float,
+    floor: float,
+    strict: float,
+    limit: int,
+    prune: bool,
+    levels: Floats,
+    best: Floats,
+) -> tuple[Codes, Floats, Floats, int]:
+    """Rules whose group mass is > `strict` and ≥ `floor`, with DF > 0 and RCF ≥ γ. With `prune` nothing under one.
+
+    With `levels` (masses that rise) rules are not kept: `best[l, t]` becomes the greatest RCF of the rules that cover
+    tuple t and whose mass lies above `levels[l]` and no later level. When `stopped[0]` is set from outside, it ends.
+    """
+    width, tuples = codes.shape
+    members, everyone = inside.sum(), inside.sum() + outside.sum()
+    index = np.empty((width + 1, tuples), np.int32)
+    product = np.empty((width + 1, tuples), np.float64)
+    size = np.zeros(width + 1, np.int64)
+    for t in range(tuples):
+        index[0, t] = t
+        product[0, t] = 1.0
+    size[0] = tuples
+    last = np.full(width + 2, -1, np.int64)  # the column and the term that were tried last at each depth
+    term = np.zeros(width + 2, np.int64)
+    rule = np.zeros(width, np.int32)
+    capacity = 1024
+    rules = np.empty((capacity, width), np.int32)
+    mass_in, mass_out = np.empty(capacity), np.empty(capacity)
+    passing, visited, depth = 0, 0, 0
+    last[0], term[0] = 0, 0
+    while depth >= 0:
+        if stopped[0]:
+            break
+        column, value = last[depth], term[depth] + 1
+        if column < width and value > terms[column]:
+            column, value = column + 1, 1
+        if depth >= width or column >= width:
+            depth -= 1
+            if depth >= 0:
+                rule[last[depth]] = 0
+            continue
+        last[depth], term[depth] = column, value
+        row = grades[start[column] + value]
+        own = codes[column]
+        count = 0
+        a, b = 0.0, 0.0
+        for position in range(size[depth]):
+            t = index[depth, position]
+            p = product[depth, position] * row[own[t]]
+            if p >= alpha:
+                index[depth + 1, count] = t
+                product[depth + 1, count] = p
+                count += 1
+                a += p * inside[t]
+                b += p * outside[t]
+        visited += 1
+        if a <= strict or a < floor:
+            continue
+        rule[column] = value
+        passes = a / members - (a + b) / everyone > 0 and a >= gamma * b
+        if passes and len(levels):
+            level = 0
+            while level + 1 < len(levels) and a > levels[level + 1]:
+                level += 1
+            confidence = a / b if b > 0 else np.inf
+            for position in range(count):
+                t = index[depth + 1, position]
+                if confidence > best[level, t]:
+                    best[level, t] = confidence
+        elif passes:
+            if passing == limit:
+                return rules[:passing], mass_in[:passing], mass_out[:passing], -visited
+            if passing == capacity:
+                capacity *= 2
+                wider = np.empty((capacity, width), np.int32)
+                wider[:passing] = rules[:passing]
+                rules = wider
+                more_in, more_out = np.empty(capacity), np.empty(capacity)
+                more_in[:passing] = mass_in[:passing]
+                more_out[:passing] = mass_out[:passing]
+                mass_in, mass_out = more_in, more_out
+            rules[passing] = rule
+            mass_in[passing], mass_out[passing] = a, b
+            passing += 1
+        if passes and prune:
+            rule[column] = 0
+            continue
+        size[depth + 1] = count
+        last[depth + 1], term[depth + 1] = column + 1, 0
+        depth += 1
+    return rules[:passing], mass_in[:passing], mass_out[:passing], visited
+
+
+def walk_rules(
+    graded: Graded,
+    members: Flags,
+    gamma: float,
+    kappa: float,
+    least: float,
+    *,
+    alpha: float = ALPHA,
+    prune: bool = False,
+    stop: Stop | None = None,
+) -> Walked:
+    """All rules with DF > 0, RCF ≥ γ, support > κ and at least `least` records of the group.
+
+    `prune` leaves out rules that a found one
+    covers wherever the walk sees it: all minimal rules are still among them.
+    """
+    inside = graded.counts(members)
+    outside = graded.counts() - inside
+    return walk_masses(graded, inside, outside, gamma, kappa, least, alpha=alpha, prune=prune, stop=stop)
+
+
+def walk_masses(
+    graded: Graded,
+    inside: Floats,
+    outside: Floats,
+    gamma: float,
+    kappa: float,
+    least: float,
+    *,
+    alpha: float = ALPHA,
+    prune: bool = False,
+    stop: Stop | None = None,
+) -> Walked:
+    """The walk over given masses per tuple, such as those of one fold."""
+    total = float(inside.sum())
+    rules, a, b, visited = _beside(
+        stop,
+        graded.codes,
+        graded.grades,
+        graded.start,
+        graded.terms,
+        inside,
+        outside,
+        alpha,
+        gamma,
+        least,
+        kappa * total,
+        MOST_RULES,
+        prune,
+        np.empty(0),
+        np.empty((0, 0)),
+    )
+    return Walked(rules, Quality(a, b, total, total + float(outside.sum())), abs(visited), visited > 0)
+
+
+def best_confidence(
+    graded: Graded,
+    inside: Floats,
+    outside: Floats,
+    kappas: Floats,
+    least: float,
+    *,
+    alpha: float = ALPHA,
+    stop: Stop | None = None,
+) -> Floats:
+    """For each κ (rising) and tuple: the greatest RCF among all rules with DF > 0 and support > κ that cover it."""
+    total = float(inside.sum())
+    best = np.zeros((len(kappas), graded.tuples))
+    g = graded
+    levels = np.asarray(kappas, np.float64) * total
+    given = (g.codes, g.grades, g.start, g.terms, inside, outside, alpha, 0.0, least, levels[0], 0, False, levels, best)
+    _beside(stop, *given)
+    passing: Floats = np.maximum.accumulate(best[::-1], axis=0)[::-1]  # what passes a high κ passes a low one
+    return passing
+
+
+def _beside(stop: Stop | None, *given: Any) -> Any:
+    """Walk in a thread beside this one, which goes on hearing Ctrl-C and asking whether to stop."""
+    stopped = np.zeros(1, np.bool_)
+    with ThreadPoolExecutor(1) as pool:
+        walking = pool.submit(lambda: _walk(stopped, *given))
+        try:
+            while not (stop is not None and stop()):
+                try:
+                    return walking.result(HEARD)
+                except TimeoutError:
+                    pass
+            raise StoppedError("interrupted while learning rules; nothing was saved")
+        finally:
+            stopped[0] = True
+
+
+@compiled
+def _covered(rules: Codes, radix: Counts64, table: Counts64, mask: int) -> Flags:
+    """Which rules a wider one of the same set covers: every way to drop some conditions is looked up."""
+    covered = np.zeros(len(rules), np.bool_)
+    parts = np.empty(rules.shape[1], np.int64)
+    for i in range(len(rules)):
+        used = 0
+        for j in range(rules.shape[1]):
+            if rules[i, j] > 0:
+                parts[used] = rules[i, j] * radix[j]
+                used += 1
+        for chosen in range((1 << used) - 1):
+            key = np.int64(0)
+            for u in range(used):
+                if chosen >> u & 1:
+                    key += parts[u]
+            slot = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & np.uint64(mask)
+            while table[slot] >= 0 and table[slot] != key:
+                slot = (slot + np.uint64(1)) & np.uint64(mask)
+            if table[slot] == key:
+                covered[i] = True
+                break
+    return covered
+
+
+@compiled
+def _hashed(keys: Counts64, mask: int) -> Counts64:
+    table = np.full(mask + 1, -1, np.int64)
+    for key in keys:
+        slot = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & np.uint64(mask)
+        while table[slot] >= 0 and table[slot] != key:
+            slot = (slot + np.uint64(1)) & np.uint64(mask)
+        table[slot] = key
+    return table
+
+
+def minimal_rows(rules: Codes, terms: Counts64) -> Counts64:
+    """The rows of rules that no other rule of the set covers."""
+    if not len(rules):
+        return np.zeros(0, np.int64)
+    radix = np.concatenate([[1], np.cumprod(terms[:-1] + 1)]).astype(np.int64)
+    keys = (rules.astype(np.int64) * radix).sum(axis=1)
+    mask = (1 << int(np.ceil(np.log2(2 * len(keys) + 2)))) - 1
+    return np.flatnonzero(~_covered(np.ascontiguousarray(rules), radix, _hashed(keys, mask), mask))

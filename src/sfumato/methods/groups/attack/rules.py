@@ -1,0 +1,340 @@
+"""Fuzzy rules: linguistic variables, rules as whole numbers, and their sentences.
+
+A rule has one number per variable: 0 is "don't care", k the k-th term. It reads as the list of its words.
+
+Records as memberships: tabulated once per value, compressed to distinct tuples, ready for rules.
+
+A membership under α makes every product under α, so it counts as none; values that no rule can tell apart then share
+a code, and records with the same codes share a tuple. A file of millions shrinks to what rules can see.
+
+DF, RCF and support of rules, and memberships by rules: compiled, with a literal twin beside each kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats
+from sfumato.base.compiled import compiled
+from sfumato.methods.groups.attack.memberships import Term
+from sfumato.methods.groups.microfile import Microfile
+from sfumato.study.census_mapping import Attribute
+
+
+# The paper's table 5: a ready rule base over its twelve variables.
+@dataclass(frozen=True)
+class Variable:
+    """A linguistic variable: an attribute and the words for its values."""
+
+    attribute: str
+    terms: tuple[Term, ...]
+
+    def grades(self, values: Floats) -> Floats:
+        """The membership of each value in each term: row 0 is "don't care"."""
+        return np.stack([np.ones(len(values)), *(term(values) for term in self.terms)])
+
+
+def variables_of(attributes: Mapping[str, Attribute], values: Mapping[str, Floats]) -> tuple[Variable, ...]:
+    """The variables of a mapping: declared terms, or terms proposed from values. Attributes without terms have none."""
+    variables = []
+    for name, attribute in attributes.items():
+        if attribute.terms is not None:
+            terms = tuple(Term(word, t.kind, t.numbers) for word, t in attribute.terms.items())
+        else:
+            terms = proposed(name, values[name], attribute.quantiles or 3, ordinal=attribute.ordinal)
+        if terms:
+            variables.append(Variable(name, terms))
+    return tuple(variables)
+
+
+def proposed(name: str, values: Floats, limit: int = 3, *, ordinal: bool = True) -> tuple[Term, ...]:
+    """Terms for an attribute from its values: a crisp term for each of few values, else overlapping quantile terms.
+
+    >>> [(t.name, t.kind) for t in proposed("sex", np.array([1.0, 2.0, 2.0]))]
+    [('sex 1', 'crisp'), ('sex 2', 'crisp')]
+    >>> for term in proposed("age", np.arange(1.0, 101.0)):
+    ...     print(term.name, term.kind, [round(x, 1) for x in term.numbers])
+    age up to 34 pi [1.0, 1.0, 25.8, 42.2]
+    age 34 to 67 pi [25.8, 42.2, 58.8, 75.2]
+    age from 67 pi [58.8, 75.2, 100.0, 100.0]
+    """
+    distinct = np.unique(values)
+    if len(distinct) <= limit or (not ordinal and len(distinct) <= 12):
+        return tuple(Term(f"{name} {value:g}", "crisp", (float(value), float(value))) for value in distinct)
+    cuts = np.unique(np.quantile(values, np.linspace(0, 1, limit + 1)[1:-1]))
+    cuts = cuts[(cuts > distinct[0]) & (cuts < distinct[-1])]
+    if not len(cuts):
+        cuts = np.array([distinct[len(distinct) // 2]])
+    ends = np.concatenate([[distinct[0]], cuts, [distinct[-1]]])
+    half = np.minimum(np.diff(ends)[:-1], np.diff(ends)[1:]) / 4
+    low, high = cuts - half, cuts + half
+    terms = []
+    for part in range(len(cuts) + 1):
+        start = (distinct[0], distinct[0]) if part == 0 else (low[part - 1], high[part - 1])
+        end = (distinct[-1], distinct[-1]) if part == len(cuts) else (low[part], high[part])
+        if part == 0:
+            words = f"{name} up to {cuts[0]:.6g}"
+        elif part == len(cuts):
+            words = f"{name} from {cuts[-1]:.6g}"
+        else:
+            words = f"{name} {cuts[part - 1]:.6g} to {cuts[part]:.6g}"
+        terms.append(Term(words, "pi", tuple(map(float, (*start, *end)))))
+    return tuple(terms)
+
+
+def sentence(rule: Sequence[int], variables: Sequence[Variable]) -> str:
+    """A rule in words.
+
+    >>> sex = Variable("sex", (Term("male", "crisp", (1, 1)), Term("female", "crisp", (2, 2))))
+    >>> sentence([1], [sex]), sentence([0], [sex])
+    ('male', 'anyone')
+    """
+    words = [v.terms[k - 1].name for k, v in zip(rule, variables, strict=True) if k]
+    return ", ".join(words) or "anyone"
+
+
+def minimal(rules: Codes) -> Codes:
+    """The rules that no other one covers, plainly: pair by pair. `rule_walk` has the fast twin.
+
+    >>> minimal(np.array([[1, 0], [1, 2], [0, 2]], np.int32)).tolist()
+    [[1, 0], [0, 2]]
+    """
+    keep = []
+    for number, rule in enumerate(rules):
+        wider = ((rules == 0) | (rules == rule)).all(axis=1) & (rules != rule).any(axis=1)
+        if not wider.any():
+            keep.append(number)
+    return rules[keep]
+
+
+ALPHA = 0.5
+WIDE = 1 << 62
+
+
+@dataclass(frozen=True)
+class Graded:
+    """Distinct tuples: `grades[start[j] + k, codes[j, t]]` is the membership of tuple t in term k of variable j."""
+
+    codes: Codes
+    grades: Floats
+    start: Counts64
+    terms: Counts64
+    tuple_of: Codes
+
+    @property
+    def tuples(self) -> int:
+        return int(self.codes.shape[1])
+
+    def counts(self, chosen: Flags | None = None) -> Floats:
+        """Records per tuple, all or some."""
+        index = self.tuple_of if chosen is None else self.tuple_of[chosen]
+        return np.bincount(index, minlength=self.tuples).astype(np.float64)
+
+    def part(self, chosen: Flags) -> Graded:
+        """Some of the records, and only the tuples that they have."""
+        present, number = np.unique(self.tuple_of[chosen], return_inverse=True)
+        codes = np.ascontiguousarray(self.codes[:, present])
+        return Graded(codes, self.grades, self.start, self.terms, number.reshape(-1).astype(np.int32))
+
+
+def grade(microfile: Microfile, variables: Sequence[Variable], alpha: float = ALPHA) -> Graded:
+    """Compress a microfile to what the variables can tell apart."""
+    tables, columns, widths = [], [], []
+    for variable in variables:
+        position = microfile.attributes.index(variable.attribute)
+        of_values = variable.grades(microfile.values[position])
+        of_values[of_values < alpha] = 0.0
+        seen, code = np.unique(of_values, axis=1, return_inverse=True)
+        tables.append(seen)
+        columns.append(code.reshape(-1).astype(np.int32)[microfile.codes[position]])
+        widths.append(seen.shape[1])
+    tuple_of, first = _number(columns, widths)
+    start = np.concatenate([[0], np.cumsum([len(table) for table in tables])])[:-1].astype(np.int64)
+    grades = np.zeros((sum(len(table) for table in tables), max(widths)))
+    for begin, table in zip(start, tables, strict=True):
+        grades[begin : begin + len(table), : table.shape[1]] = table
+    codes = np.stack([column[first] for column in columns])
+    return Graded(codes, grades, start, np.array([len(v.terms) for v in variables], np.int64), tuple_of)
+
+
+def _number(columns: Sequence[Codes], widths: Sequence[int]) -> tuple[Codes, Counts64]:
+    """Equal combinations of codes get equal numbers; also the first record of each."""
+    key, space = np.zeros(len(columns[0]), np.int64), 1
+    for column, width in zip(columns, widths, strict=True):
+        if space * width > WIDE:
+            _, key = np.unique(key, return_inverse=True)
+            space = int(key.max()) + 1
+        key = key * width + column
+        space *= width
+    _, first, number = np.unique(key, return_index=True, return_inverse=True)
+    return number.astype(np.int32), first.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What rules are worth: mass in the group and outside it, and the paper's figures of them."""
+
+    inside: Floats
+    outside: Floats
+    members: float
+    records: float
+
+    @property
+    def support(self) -> Floats:
+        return self.inside / self.members
+
+    @property
+    def df(self) -> Floats:
+        """Equation 14: the share of the group that is covered, less the share of everyone."""
+        return self.inside / self.members - (self.inside + self.outside) / self.records
+
+    @property
+    def rcf(self) -> Floats:
+        """Equation 16; +∞ with nothing outside the group, 0 with nothing at all (docs/readings.md, 4.5)."""
+        return relative_confidence(self.inside, self.outside)
+
+    @property
+    def fitness(self) -> Floats:
+        """Equation 24; where RCF is infinite DF alone counts, and such rules rank behind no finite one by accident."""
+        df, rcf = self.df, self.rcf
+        return np.where(df > 0, df * np.where(np.isinf(rcf), 1.0, rcf), 0.0)
+
+    def passing(self, gamma: float, kappa: float, least: float) -> Flags:
+        """DF > 0, RCF ≥ γ, support > κ and at least so many records of the group."""
+        return (self.df > 0) & (self.rcf >= gamma) & (self.support > kappa) & (self.inside >= least)
+
+
+def relative_confidence(inside: Floats, outside: Floats) -> Floats:
+    """Mass in the group over mass outside it.
+
+    >>> relative_confidence(np.array([3.0, 3.0, 0.0]), np.array([2.0, 0.0, 0.0])).tolist()
+    [1.5, inf, 0.0]
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(outside > 0, inside / np.where(outside > 0, outside, 1.0), np.inf)
+    return np.where(inside > 0, ratio, 0.0)
+
+
+@compiled
+def rule_masses(
+    rules: Codes,
+    codes: Codes,
+    grades: Floats,
+    start: Counts64,
+    inside: Floats,
+    outside: Floats,
+    alpha: float,
+    lists: Codes,
+    begin: Counts64,
+) -> tuple[Floats, Floats]:
+    """The mass of each rule in and outside the group.
+
+    `lists[begin[p] : begin[p + 1]]` are the tuples that row p of the grades reaches. Only the shortest list of a
+    rule's conditions is walked.
+    """
+    mass_in, mass_out = np.zeros(len(rules)), np.zeros(len(rules))
+    order = np.empty(rules.shape[1], np.int64)
+    for i in range(len(rules)):
+        used = 0
+        best = -1
+        for j in range(rules.shape[1]):
+            if rules[i, j] > 0:
+                order[used] = j
+                row = start[j] + rules[i, j]
+                if best < 0 or begin[row + 1] - begin[row] < begin[best + 1] - begin[best]:
+                    best = row
+                used += 1
+        walked = len(inside) if best < 0 else begin[best + 1] - begin[best]
+        for position in range(walked):
+            t = position if best < 0 else lists[begin[best] + position]
+            product = 1.0
+            for u in range(used):
+                j = order[u]
+                product *= grades[start[j] + rules[i, j], codes[j, t]]
+                if product < alpha:
+                    break
+            if product >= alpha:
+                mass_in[i] += product * inside[t]
+                mass_out[i] += product * outside[t]
+    return mass_in, mass_out
+
+
+@compiled
+def rule_memberships(rules: Codes, codes: Codes, grades: Floats, start: Counts64, alpha: float) -> Floats:
+    """The greatest compatibility of each tuple with any rule, 0 under α."""
+    grade = np.zeros(codes.shape[1])
+    for t in range(codes.shape[1]):
+        for i in range(len(rules)):
+            product = 1.0
+            for j in range(rules.shape[1]):
+                if rules[i, j] > 0:
+                    product *= grades[start[j] + rules[i, j], codes[j, t]]
+                    if product < alpha or product <= grade[t]:
+                        break
+            if product >= alpha and product > grade[t]:
+                grade[t] = product
+    return grade
+
+
+class RuleMeasure:
+    """Measures rules on one file; rules that were seen before are looked up."""
+
+    def __init__(self, graded: Graded, members: Flags, alpha: float = ALPHA) -> None:
+        self.graded, self.alpha = graded, alpha
+        self.inside = graded.counts(members)
+        self.outside = graded.counts() - self.inside
+        self._lists, self._begin = _reached(graded)
+        self._known: dict[bytes, tuple[float, float]] = {}
+
+    @property
+    def evaluations(self) -> int:
+        return len(self._known)
+
+    def quality(self, rules: Codes) -> Quality:
+        """The quality of rules, one per row."""
+        keys = [rule.tobytes() for rule in np.ascontiguousarray(rules, np.int32)]
+        fresh = [i for i, key in enumerate(keys) if key not in self._known]
+        fresh = list({keys[i]: i for i in fresh}.values())
+        if fresh:
+            g = self.graded
+            masses = rule_masses(
+                np.ascontiguousarray(rules[fresh], np.int32),
+                g.codes,
+                g.grades,
+                g.start,
+                self.inside,
+                self.outside,
+                self.alpha,
+                self._lists,
+                self._begin,
+            )
+            self._known.update((keys[i], (float(a), float(b))) for i, a, b in zip(fresh, *masses, strict=True))
+        known = np.array([self._known[key] for key in keys]).reshape(-1, 2)
+        return Quality(known[:, 0], known[:, 1], float(self.inside.sum()), float((self.inside + self.outside).sum()))
+
+
+def _reached(graded: Graded) -> tuple[Codes, Counts64]:
+    rows = [np.empty(0, np.int32)] * len(graded.grades)
+    for j, begin in enumerate(graded.start):
+        for k in range(1, int(graded.terms[j]) + 1):
+            rows[begin + k] = np.flatnonzero(graded.grades[begin + k, graded.codes[j]] > 0).astype(np.int32)
+    sizes = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    return np.concatenate(rows), sizes
+
+
+def literal_compatibility(rule: Sequence[int], variables: Sequence[Variable], record: Sequence[float]) -> float:
+    """Equations 11 and 12 for one record, word by word: the oracle of the kernels.
+
+    >>> from sfumato.methods.groups.attack.memberships import Term
+    >>> age = Variable("age", (Term("young", "pi", (7.05, 15.40, 22.50, 27.18)),))
+    >>> literal_compatibility([1], [age], [20.0]), literal_compatibility([1], [age], [26.0])
+    (1.0, 0.0)
+    """
+    product = 1.0
+    for k, variable, value in zip(rule, variables, record, strict=True):
+        if k:
+            product *= float(variable.terms[k - 1]([value])[0])
+    return product if product >= ALPHA else 0.0

@@ -1,0 +1,207 @@
+"""The microfiles of a study: the one to publish, and those an attacker learns from.
+
+A harmonised microfile as a Parquet file, to look at or to compare.
+
+IPUMS extracts: fixed-width or CSV files with a DDI codebook, converted to Parquet with `ipumspy`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.base.files import new_file
+from sfumato.base.trust import note_input
+from sfumato.data.engine import open_engine
+from sfumato.data.open import open_source
+from sfumato.data.settings import Role
+from sfumato.errors import DataError, StudyError, nearest
+from sfumato.methods.groups.attack.outliers import Sensitive, sensitive_areas
+from sfumato.methods.groups.attack.rules import Variable, variables_of
+from sfumato.methods.groups.microfile import Microfile, Whole, read_microfile
+from sfumato.study import Study
+from sfumato.study.groups import AuxiliarySettings, GroupsSettings
+
+
+def settings_of(study: Study) -> GroupsSettings:
+    """The [groups] section, if there is one."""
+    if study.groups is None:
+        raise StudyError(
+            "the run file has no [groups] section",
+            expected="who is in the group, the area, the attributes, and an auxiliary file",
+            remedy='[groups] with recipe = "acs" for American Community Survey person files',
+        )
+    return study.groups
+
+
+def read_target(study: Study) -> Microfile:
+    """The records in range of the file to publish. It may lack the vital columns: then nobody knows the truth."""
+    return _read(study, None)
+
+
+def read_whole(study: Study, columns: Sequence[str]) -> Microfile:
+    """Every row of the file to publish that has an area, with columns as they are."""
+    unit = moving_unit(study)
+    return _read(study, Whole(tuple(columns), unit if unit in study.opened().names else None))
+
+
+def moving_unit(study: Study) -> str | None:
+    """The column whose rows change places together: the household, else the unit, else what [groups] names."""
+    stated = settings_of(study).unit
+    declared = [*study.named(Role.HOUSEHOLD), *study.named(Role.UNIT)]
+    if declared and stated is not None and stated != declared[0]:
+        raise StudyError(
+            f"[groups] names {stated} as the unit that moves, and {declared[0]} is declared as one",
+            expected="one column whose rows stay together",
+            remedy="leave unit out under [groups]",
+        )
+    return declared[0] if declared else stated
+
+
+def _read(study: Study, whole: Whole | None) -> Microfile:
+    settings = settings_of(study)
+    source = study.opened()
+    with open_engine(study.engine, study.engine_options) as engine:
+        microfile = read_microfile(engine, source, settings.mapping(), source.title, need_members=False, whole=whole)
+    if len(microfile.areas) < 2:
+        raise DataError(
+            f"{source.title} has one area",
+            expected="at least two areas to compare",
+            remedy="another column for the area under [groups]",
+        )
+    return microfile
+
+
+def auxiliary_settings(study: Study, wanted: str | None = None) -> AuxiliarySettings:
+    """An auxiliary file by its name or path; the first unless one is named."""
+    listed = settings_of(study).auxiliary
+    if not listed:
+        raise StudyError(
+            "no auxiliary file is declared",
+            expected="a file that shows who is in the group",
+            remedy='auxiliary = [{ path = "other.csv" }] under [groups]',
+        )
+    for one in listed:
+        if wanted is None or wanted in (one.title, one.path):
+            return one
+    known = [one.title for one in listed]
+    raise StudyError(
+        f'there is no auxiliary file "{wanted}"', expected="one of the run file's", remedy=nearest(wanted or "", known)
+    )
+
+
+def read_auxiliary(study: Study, auxiliary: AuxiliarySettings) -> Microfile:
+    """An auxiliary file, harmonised."""
+    source = open_source(auxiliary, study.folder)
+    mapping = settings_of(study).mapping(auxiliary)
+    with open_engine(study.engine, study.engine_options) as engine:
+        return read_microfile(engine, source, mapping, auxiliary.title)
+
+
+def read_whole_auxiliary(study: Study, auxiliary: AuxiliarySettings, target: Microfile) -> Microfile:
+    """Every row of an auxiliary file that has an area, with the columns that the file to publish has as well."""
+    source = open_source(auxiliary, study.folder)
+    mapping = settings_of(study).mapping(auxiliary)
+    columns = target.wide.names if target.wide is not None else ()
+    whole = Whole(tuple(name for name in columns if name in source.names))
+    with open_engine(study.engine, study.engine_options) as engine:
+        return read_microfile(engine, source, mapping, auxiliary.title, whole=whole)
+
+
+def variables_for(study: Study, auxiliary: Microfile) -> tuple[Variable, ...]:
+    """The linguistic variables; terms that are not declared are proposed from the auxiliary file's values."""
+    attributes = settings_of(study).mapping().attributes
+    undeclared = [name for name, attribute in attributes.items() if attribute.terms is None]
+    variables = variables_of(attributes, {name: auxiliary.column(name) for name in undeclared})
+    if not variables:
+        raise StudyError("no attribute has terms", expected="at least one linguistic variable")
+    return variables
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is true of a group in the file to publish: its signal, and the areas that must not be identified."""
+
+    group: str
+    sensitive: Sensitive
+    quantity: np.ndarray[tuple[int], np.dtype[np.float64]]
+
+
+def truth_of(study: Study, target: Microfile, group: str) -> Truth | None:
+    """The truth, or None where the file lacks the vital columns."""
+    if group not in target.members:
+        return None
+    settings = settings_of(study)
+    quantity = target.quantity(group).astype(np.float64)
+    expert, exclude = (area_indexes(target, names) for names in (settings.expert, settings.exclude))
+    return Truth(group, sensitive_areas(quantity, settings.attack.significance, expert, exclude), quantity)
+
+
+def area_indexes(target: Microfile, names: Sequence[str]) -> list[int]:
+    """The indexes of named areas."""
+    unknown = [name for name in names if name not in target.areas]
+    if unknown:
+        raise StudyError(
+            f'the file has no area "{unknown[0]}"',
+            expected="areas of the file",
+            remedy=nearest(unknown[0], target.areas),
+        )
+    return [target.areas.index(name) for name in names]
+
+
+def save_microfile(microfile: Microfile, path: Path, *, overwrite: bool = False) -> Path:
+    """Write attributes, area, groups and the row of the original file; its owner alone can read it."""
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = {name: _whole(microfile.column(name)) for name in microfile.attributes}
+    columns["area"] = np.array(microfile.areas)[microfile.area_of]
+    columns |= {group: flags.astype(np.int8) for group, flags in microfile.members.items()}
+    columns["rownum"] = microfile.rows
+    with new_file(path, overwrite=overwrite, private=True) as part:
+        pyarrow.parquet.write_table(pyarrow.table(columns), part)
+    return path
+
+
+def _whole(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
+    return values.astype(np.int64) if (values == np.floor(values)).all() else values
+
+
+CHUNK = 200_000
+
+
+def convert_extract(ddi: Path, path: Path, data: Path | None = None, *, overwrite: bool = False) -> tuple[int, int]:
+    """Convert an extract, a chunk at a time; the number of rows and columns. Values stay as the codebook codes them."""
+    try:
+        from ipumspy import readers
+    except ImportError:
+        raise StudyError(
+            "reading IPUMS extracts needs ipumspy", expected='the extra "ipums"', remedy='pip install "sfumato[ipums]"'
+        ) from None
+    import pyarrow
+    import pyarrow.parquet
+
+    if not ddi.is_file():
+        raise DataError(f"there is no file {ddi}", expected="the codebook of an extract")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it asks for a citation, which our docs ask for as well
+        codebook = readers.read_ipums_ddi(note_input(ddi))
+    extract = data or ddi.parent / codebook.file_description.filename
+    if not extract.is_file():
+        raise DataError(f"there is no file {extract.name}", expected="the extract beside its codebook, or named")
+    writer, rows, columns = None, 0, 0
+    with new_file(path, overwrite=overwrite, private=True) as part:
+        for chunk in readers.read_microdata_chunked(codebook, note_input(extract), chunksize=CHUNK):
+            table = pyarrow.Table.from_pandas(chunk, preserve_index=False)
+            if writer is None:
+                writer = pyarrow.parquet.ParquetWriter(part, table.schema)
+            writer.write_table(table.cast(writer.schema))
+            rows, columns = rows + table.num_rows, table.num_columns
+        if writer is None:
+            raise DataError(f"{extract.name} has no rows", expected="an extract with rows")
+        writer.close()
+    return rows, columns

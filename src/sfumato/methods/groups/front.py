@@ -1,0 +1,166 @@
+"""The front of a protection: plans of swaps between cost and what attacks still find, as any system has one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import InputError
+from sfumato.front import Front, Objective, Point
+from sfumato.methods.groups.attack.outliers import WAYS, find_outliers
+from sfumato.methods.groups.files import settings_of
+from sfumato.methods.groups.search import Level, Protection
+from sfumato.methods.groups.signals import signals_of, singly
+from sfumato.methods.groups.swapping.bounds import Signal
+from sfumato.methods.groups.swapping.improve import shift_of
+from sfumato.plans.swaps import SwapPlan
+
+OBJECTIVES = (
+    Objective(
+        "findings", "min", title="sensitive areas identified by known and fresh attacks", privacy=True, scale="linear"
+    ),
+    Objective("cost", "min", title="cost: cells changed by swaps", privacy=False),
+)
+POINT = (
+    "level",
+    "method",
+    "found_known",
+    "found_after",
+    "low",
+    "near",
+    "sealed",
+    "shift",
+    "residual",
+)  # beside its figures
+REPORTED = ("file", "rows", "columns", "groups", "sensitive", "silent", "found_before", "planned_before")
+LISTED = 10  # columns that tell the group
+
+
+def front_of(protection: Protection, seconds: float = 0.0) -> Front:
+    """A protection as a front, by rising cost; its details say what is known of the areas before any swap."""
+    target, study = protection.target, protection.study
+    order = sorted(protection.levels, key=lambda level: (level.plan.cost, level.level))
+    groups = [truth.group for truth in protection.truths]
+    signals = signals_of(target, protection.truths, protection.known)
+    names = np.array(target.areas)
+    sensitive = sorted({a for truth in protection.truths for a in truth.sensitive.areas})
+    settings = settings_of(study)
+    method = settings.protect.method
+    wide = target.wide
+    return Front(
+        study=study,
+        objectives=OBJECTIVES,
+        points=tuple(_point(protection, signals, groups, level, number) for number, level in enumerate(order)),
+        algorithm=method,
+        exact=False,
+        evaluations=len(protection.levels),
+        space=0,
+        seconds=round(seconds, 3),
+        fingerprint=study.opened().fingerprint,
+        rows=target.dropped.read,
+        system="groups",
+        details={
+            "file": target.name,
+            "rows": target.records,
+            "columns": 0 if wide is None else len(wide.names),
+            "groups": groups,
+            "sensitive": names[sensitive].tolist(),
+            "silent": list(protection.silent),
+            "chosen": next(i for i, level in enumerate(order) if level is protection.choice),
+            "found_before": sum(len(r.before.anyhow) for r in protection.choice.sealed),
+            "planned_before": sum(len(r.before.anyhow) for r in protection.choice.residual),
+            "telling": {group: singly(target, group, LISTED) for group in groups},
+            "baselines": [
+                {"method": one.method, "swaps": one.plan.swaps, "cost": one.plan.cost, "found": one.findings}
+                for one in protection.baselines
+            ],
+            "areas": [
+                {"area": area, "records": int(size), "q": {g: int(target.quantity(g)[i]) for g in groups}}
+                for i, (area, size) in enumerate(zip(target.areas, target.sizes(), strict=True))
+            ],
+            "signals": [{"name": s.name, "before": _sums(protection, s, target.area_of)} for s in signals],
+        },
+        found_how=f"best found, {method} swaps",
+    )
+
+
+def _sums(protection: Protection, signal: Signal, area_of: np.ndarray[Any, Any]) -> list[float]:
+    sums: list[float] = signal.per_area(area_of, len(protection.target.areas)).round(6).tolist()
+    return sums
+
+
+def _point(protection: Protection, signals: list[Signal], groups: list[str], level: Level, number: int) -> Point:
+    plan, moved = level.plan, protection.moved(level)
+    cells = protection.columns * protection.target.dropped.read
+    significance = settings_of(protection.study).attack.significance
+    after = []
+    for signal in signals:
+        sums = signal.per_area(moved.area_of, len(protection.target.areas))
+        out = {i for scale in ("hinges", "mad") for i in find_outliers(sums, significance, scale).high}
+        outliers = [protection.target.areas[i] for i in sorted(out)]
+        after.append({"after": sums.round(6).tolist(), "outliers_after": outliers})
+    residual, sealed = level.residual, level.sealed
+    details = {
+        "level": level.level,
+        "method": level.method,
+        "low": sum(len(r.after.low) for r in residual),
+        "near": level.near,
+        "found_known": sum(len(r.after.anyhow) for r in residual if r.role == "known"),
+        "found_after": {way: sum(len(r.after.by_way[way]) for r in sealed) for way in WAYS},
+        "sealed": {
+            "attacks": len(sealed),
+            "finding": sum(bool(r.after.anyhow) for r in sealed),
+            "areas": level.sealed_findings,
+            "low": sum(len(r.after.low) for r in sealed),
+        },
+        "shift": shift_of(protection.target, moved.area_of).as_dict(),
+        "residual": [row.as_dict() for row in (*residual, *sealed)],
+        "q_after": {group: moved.quantity(group).astype(int).tolist() for group in groups},
+        "signals": after,
+    }
+    return Point(
+        number, {"findings": level.findings, "cost": plan.cost}, plan.cost / cells, 0, plan, plan.bound, details
+    )
+
+
+def swaps_of(point: Point) -> SwapPlan:
+    """The swaps of a point."""
+    if isinstance(point.plan, SwapPlan):
+        return point.plan
+    raise InputError("the point has no swaps", expected="a front of the groups system")
+
+
+def report_of(front: Front, chosen: int | None = None) -> dict[str, Any]:
+    """Everything about a protection but the swaps themselves, with one of its points chosen: for pages and reports."""
+    about = front.details
+    point = front.point(about["chosen"] if chosen is None else chosen)
+    after = point.details
+    return {
+        **{name: about[name] for name in REPORTED},
+        "telling": dict(about["telling"]),
+        "baselines": list(about["baselines"]),
+        "method": front.algorithm,
+        "chosen": point.id,
+        "holds": after["sealed"]["areas"] == 0,
+        "points": [_entry(one) for one in front.points],
+        "areas": [
+            area | {"q_after": {group: after["q_after"][group][i] for group in about["groups"]}}
+            for i, area in enumerate(about["areas"])
+        ],
+        "signals": [dict(signal) | after["signals"][i] for i, signal in enumerate(about["signals"])],
+    }
+
+
+def _entry(point: Point) -> dict[str, Any]:
+    plan = swaps_of(point)
+    return {
+        "id": point.id,
+        "swaps": plan.swaps,
+        "cost": plan.cost,
+        "bound": plan.bound,
+        "exact": plan.exact,
+        "loss": point.loss,
+        "found": int(point.values["findings"]),
+        **{name: point.details[name] for name in POINT},
+    }

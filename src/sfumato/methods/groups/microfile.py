@@ -1,0 +1,430 @@
+"""A harmonised microfile in memory: codes of the common attributes, the area, who is in the group.
+
+The mapping of a microfile in SQL: who meets conditions, and each attribute as an expression.
+
+Many columns of a file as they are, for attackers that learn from everything that is released.
+
+A column is a list of distinct values and a code for each record; missing is −1. Numbers stay numbers, anything else
+is text. A learner's matrix is made from the values of the file it learned from, so that two files are read alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats
+from sfumato.data.cells import cleaned, numeric
+from sfumato.data.engine import Engine, require_order
+from sfumato.data.source import Source, quoted
+from sfumato.errors import DataError, StudyError, counted, nearest, shortened
+from sfumato.study.census_mapping import Attribute, FileMapping, vital_columns
+
+Conditions = Mapping[str, str | tuple[str, ...]]  # column → patterns; all columns must match, each any of its own
+
+
+def matches(source: Source, column: str, patterns: str | Iterable[str]) -> str:
+    """SQL that is true where a cell is named by any of the patterns, and never NULL."""
+    cell = cleaned(source, source.column(column))
+    number = numeric(source, cell)
+    listed = [patterns] if isinstance(patterns, str) else list(patterns)
+    return "(" + " OR ".join(_pattern(cell, number, pattern) for pattern in listed) + ")"
+
+
+def _pattern(cell: str, number: str, pattern: str) -> str:
+    if pattern == "":
+        return f"{cell} IS NULL"
+    if pattern.endswith("*"):
+        return f"coalesce({cell} LIKE {quoted(_literal(pattern[:-1]) + '%')} ESCAPE '!', FALSE)"
+    low, dots, high = pattern.partition("..")
+    if dots:
+        bounds = [f"{number} {sign} {_number(end)}" for sign, end in ((">=", low), ("<=", high)) if end]
+        return f"coalesce({' AND '.join(bounds) or f'{cell} IS NOT NULL'}, FALSE)"
+    try:
+        return f"coalesce({number} = {_number(pattern)}, FALSE)"
+    except StudyError:
+        return f"coalesce({cell} = {quoted(pattern)}, FALSE)"
+
+
+def _literal(text: str) -> str:
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+
+
+def _number(text: str) -> str:
+    try:
+        return repr(float(text))
+    except ValueError:
+        raise StudyError(
+            f'the pattern "{text}" has no number', expected='a range such as "2..7", or "55*", or a value'
+        ) from None
+
+
+def meets(source: Source, conditions: Iterable[Conditions]) -> str:
+    """SQL that is true for rows that meet all parts of any of the conditions."""
+    parts = [" AND ".join(matches(source, name, p) for name, p in one.items()) or "TRUE" for one in conditions]
+    return "(" + " OR ".join(f"({part})" for part in parts) + ")" if parts else "FALSE"
+
+
+def expression(source: Source, attribute: Attribute) -> str:
+    """SQL for the value of an attribute; NULL where nothing gives one."""
+    cell = cleaned(source, source.column(attribute.column))
+    number = numeric(source, cell)
+    branches = [f"WHEN {meets(source, [case.when])} THEN {case.value!r}" for case in attribute.cases]
+    if attribute.blank is not None:
+        branches.append(f"WHEN {cell} IS NULL THEN {attribute.blank!r}")
+    branches += [f"WHEN {_pattern(cell, number, pattern)} THEN {v!r}" for pattern, v in attribute.recode.items()]
+    if attribute.recode:
+        return f"CASE {' '.join(branches)} ELSE NULL END"
+    for factor in attribute.multiply:
+        by = numeric(source, cleaned(source, source.column(factor))) if isinstance(factor, str) else repr(factor)
+        number = f"{number} * {by}"
+    if attribute.divide != 1:
+        number = f"{number} / {attribute.divide!r}"
+    if attribute.rounded:  # halves to the even number, in words that every engine knows
+        half = f"2 * floor((floor({number}) + 1) / 2)"
+        number = f"CASE WHEN {number} - floor({number}) = 0.5 THEN {half} ELSE floor({number} + 0.5) END"
+    return f"CASE {' '.join(branches)} ELSE {number} END" if branches else number
+
+
+def check_columns(source: Source, mapping: FileMapping) -> None:
+    """Every column that the mapping reads is in the file."""
+    wanted: dict[str, str] = {}
+    for name, attribute in mapping.attributes.items():
+        wanted.update(dict.fromkeys(attribute.columns, f"the attribute {name}"))
+    wanted.update(dict.fromkeys(mapping.area, "the area"))
+    for conditions in (*mapping.leave_out, *mapping.only):
+        wanted.update(dict.fromkeys(conditions, "a condition"))
+    absent = [column for column in wanted if column not in source.names]
+    if absent:
+        listed = shortened(f"{column} (for {wanted[column]})" for column in absent)
+        raise StudyError(
+            f"{source.title} lacks {counted(len(absent), 'column')} that the mapping reads: {listed}",
+            expected="every attribute in both files",
+            remedy=nearest(absent[0], source.names),
+        )
+
+
+AT_ONCE = 64  # columns of one query
+NUMBER = "CAST('NaN' AS DOUBLE)"
+
+
+@dataclass(frozen=True)
+class Wide:
+    """Columns of a file by name: distinct values, numbers or text in rising order, and `codes[column, record]`."""
+
+    names: tuple[str, ...]
+    values: tuple[np.ndarray[Any, Any], ...]
+    codes: Codes
+
+    @property
+    def records(self) -> int:
+        return int(self.codes.shape[1])
+
+    def part(self, chosen: Flags | Counts64) -> Wide:
+        """Some of the records."""
+        return Wide(self.names, self.values, self.codes[:, chosen])
+
+    def only(self, names: Collection[str]) -> Wide:
+        """Some of the columns, in their own order."""
+        kept = [i for i, name in enumerate(self.names) if name in names]
+        return Wide(tuple(self.names[i] for i in kept), tuple(self.values[i] for i in kept), self.codes[kept])
+
+    def numbers(self, like: Wide) -> Floats:
+        """A matrix, record by column, of the columns of `like`, coded as there; NaN where nothing is known.
+
+        Text is its position among the values of `like`, so text that it does not have is unknown.
+
+        >>> one = Wide(("a",), (np.array(["x", "z"]),), np.array([[0, 1, -1]], np.int32))
+        >>> Wide(("a",), (np.array(["y", "z"]),), np.array([[1, 0]], np.int32)).numbers(one).tolist()
+        [[1.0], [nan]]
+        """
+        matrix = np.full((self.records, len(like.names)), np.nan)
+        for j, name in enumerate(like.names):
+            if name in self.names:
+                i = self.names.index(name)
+                of_values = np.append(_coded(self.values[i], like.values[j]), np.nan)
+                matrix[:, j] = of_values[self.codes[i]]
+        return matrix
+
+
+def _coded(mine: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> Floats:
+    """Values as the other file has them: numbers as they are, text by position."""
+    if theirs.dtype.kind == "f":
+        return mine.astype(np.float64) if mine.dtype.kind == "f" else np.full(len(mine), np.nan)
+    if mine.dtype.kind == "f" or not len(theirs):
+        return np.full(len(mine), np.nan)
+    where = np.minimum(np.searchsorted(theirs, mine), len(theirs) - 1)
+    return np.where(theirs[where] == mine, where.astype(np.float64), np.nan)
+
+
+def read_wide(engine: Engine, source: Source, names: Sequence[str], rows: str) -> Wide:
+    """Columns of the view `raw` for the rows whose numbers (from 0) are the column `r` of a table, in that order.
+
+    A column is a number if every value is one, and text otherwise.
+    """
+    listed = ", ".join(f"{cleaned(source, source.column(name))} AS w{i}" for i, name in enumerate(names))
+    numbered = f"SELECT row_number() OVER () - 1 AS r, {', '.join(c.sql for c in source.columns)} FROM raw"
+    engine.run(
+        f"CREATE OR REPLACE TEMP TABLE wide AS SELECT n.r AS r, {listed or '0 AS w0'} FROM ({numbered}) AS n "
+        f"JOIN {rows} AS k ON n.r = k.r ORDER BY n.r"
+    )
+    values: list[np.ndarray[Any, Any]] = []
+    codes: list[Codes] = []
+    for start in range(0, len(names), AT_ONCE):
+        cells = [f"w{i}" for i in range(start, min(start + AT_ONCE, len(names)))]
+        counts = engine.rows(
+            f"SELECT {', '.join(f'count({c}), count({numeric(source, c)})' for c in cells)} FROM wide"
+        )[0]
+        are_numbers = [int(counts[2 * i]) == int(counts[2 * i + 1]) for i in range(len(cells))]
+        asked = [
+            f"coalesce({numeric(source, c)}, {NUMBER}) AS {c}" if number else f"coalesce({c}, '') AS {c}"
+            for c, number in zip(cells, are_numbers, strict=True)
+        ]
+        columns = engine.arrays(f"SELECT {', '.join(asked)} FROM wide ORDER BY r")
+        for cell, number in zip(cells, are_numbers, strict=True):
+            column = columns[cell].astype(np.float64) if number else columns[cell].astype(str)
+            missing = np.isnan(column) if number else column == ""
+            distinct, code = np.unique(column[~missing], return_inverse=True)
+            coded = np.full(len(column), -1, np.int32)
+            coded[~missing] = code.reshape(-1)
+            values.append(distinct)
+            codes.append(coded)
+    empty: Codes = np.zeros((0, 0), np.int32)
+    return Wide(tuple(names), tuple(values), np.stack(codes) if codes else empty)
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """What harmonising dropped: rows read, left out by condition, and for each reason the rows it applies to.
+
+    A row may have several reasons; `alone` counts those that had only this one.
+    """
+
+    read: int
+    left_out: int
+    kept: int
+    reasons: Mapping[str, int]
+    alone: Mapping[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "rows_read": self.read,
+            "left_out": self.left_out,
+            "kept": self.kept,
+            "reasons": dict(self.reasons),
+            "only_reason": dict(self.alone),
+        }
+
+
+@dataclass(frozen=True)
+class Whole:
+    """That every row with an area is read, not only those in range: with which columns as they are, and whose
+    values say which rows stay together (a household's number)."""
+
+    columns: tuple[str, ...] = ()
+    unit: str | None = None
+
+
+@dataclass(frozen=True)
+class Microfile:
+    """Records in the order of the file. `rows` is each record's place in it, from 0.
+
+    As a rule they are the records in range. Of a file that is read whole, `inside` tells which those are, and an
+    attribute may be NaN; `unit_of` numbers what stays together, and `wide` holds columns as they are.
+    `members` holds a flag per record for each group; it is empty if the file lacks the vital columns.
+    `everyone` counts the members of each group per area over all rows, in range or not.
+    """
+
+    name: str
+    attributes: tuple[str, ...]
+    values: tuple[Floats, ...]
+    codes: Codes
+    areas: tuple[str, ...]
+    area_of: Codes
+    members: Mapping[str, Flags]
+    rows: Counts64
+    dropped: Dropped
+    everyone: Mapping[str, Counts64]
+    inside: Flags
+    unit_of: Counts64 | None = None
+    wide: Wide | None = None
+
+    @property
+    def records(self) -> int:
+        return len(self.rows)
+
+    def column(self, name: str) -> Floats:
+        """The values of an attribute, record by record."""
+        position = self.attributes.index(name)
+        values: Floats = self.values[position][self.codes[position]]
+        return values
+
+    def table(self) -> Floats:
+        """All attributes as numbers, one row per record."""
+        return np.stack([self.values[j][self.codes[j]] for j in range(len(self.attributes))], axis=1)
+
+    def sizes(self) -> Counts64:
+        """Records per area."""
+        return np.bincount(self.area_of, minlength=len(self.areas)).astype(np.int64)
+
+    def quantity(self, group: str) -> Counts64:
+        """The quantity signal q: members per area."""
+        return np.bincount(self.area_of[self.members[group]], minlength=len(self.areas)).astype(np.int64)
+
+    def with_areas(self, area_of: Codes) -> Microfile:
+        """The same records in other areas."""
+        return replace(self, area_of=area_of)
+
+    def part(self, chosen: Flags, name: str | None = None) -> Microfile:
+        """Some of the records."""
+        return replace(
+            self,
+            name=name or self.name,
+            codes=self.codes[:, chosen],
+            area_of=self.area_of[chosen],
+            members={group: flags[chosen] for group, flags in self.members.items()},
+            rows=self.rows[chosen],
+            inside=self.inside[chosen],
+            unit_of=None if self.unit_of is None else self.unit_of[chosen],
+            wide=None if self.wide is None else self.wide.part(chosen),
+        )
+
+    def in_range(self) -> Microfile:
+        """The records in range alone."""
+        return self if self.inside.all() else replace(self, wide=None).part(self.inside)
+
+
+def read_microfile(
+    engine: Engine,
+    source: Source,
+    mapping: FileMapping,
+    name: str,
+    *,
+    need_members: bool = True,
+    whole: Whole | None = None,
+) -> Microfile:
+    """Harmonise a source: one scan in the engine, then a column of codes at a time; in range, or `whole`."""
+    require_order(engine, "the groups system")
+    check_columns(source, mapping)
+    absent = [column for column in vital_columns(mapping) if column not in source.names]
+    if absent and need_members:
+        raise DataError(
+            f"{name} lacks the vital columns {shortened(absent)}",
+            expected="columns that say who is in the group",
+            remedy="an auxiliary file with them, or other conditions under [groups.vital]",
+        )
+    groups = [] if absent else list(mapping.vital)
+    engine.attach(source, "raw")
+    read, left_out = _harmonise(engine, source, mapping, groups)
+    attributes = list(mapping.attributes)
+    dropped = _dropped(engine, mapping, read, left_out)
+    if dropped.kept == 0:
+        worst = max(
+            dropped.alone or {"": 0}, key=lambda reason: (dropped.alone.get(reason, 0), dropped.reasons[reason])
+        )
+        raise DataError(
+            f"the ranges drop all {read:,} rows of {name}",
+            expected="ranges that keep records",
+            remedy=f"{worst} drops {dropped.reasons.get(worst, 0):,} of them; widen it",
+        )
+    areas = [str(row[0]) for row in engine.rows("SELECT DISTINCT area FROM harmonised WHERE area <> '' ORDER BY area")]
+    engine.upload("areas", {"label": areas, "code": np.arange(len(areas), dtype=np.int32)})
+    engine.run(
+        "CREATE OR REPLACE TEMP TABLE kept AS SELECT h.*, a.code AS code FROM harmonised AS h "
+        f"JOIN areas AS a ON h.area = a.label WHERE {'h.inside' if whole is None else 'TRUE'} ORDER BY h.r"
+    )
+    rest = engine.arrays("SELECT r, code, coalesce(inside, FALSE) AS inside FROM kept ORDER BY r")
+    values, codes = [], np.empty((len(attributes), len(rest["r"])), np.int32)
+    for position in range(len(attributes)):
+        column = engine.arrays(f"SELECT coalesce(a{position}, {NUMBER}) AS v FROM kept ORDER BY r")["v"]
+        distinct, code = np.unique(column.astype(np.float64), return_inverse=True)
+        codes[position] = code.reshape(-1)
+        values.append(distinct)
+    members = {
+        group: engine.arrays(f"SELECT g{position} AS g FROM kept ORDER BY r")["g"].astype(np.bool_)
+        for position, group in enumerate(groups)
+    }
+    everyone = {group: _everyone(engine, position, len(areas)) for position, group in enumerate(groups)}
+    return Microfile(
+        name=name,
+        attributes=tuple(attributes),
+        values=tuple(values),
+        codes=codes,
+        areas=tuple(areas),
+        area_of=rest["code"].astype(np.int32),
+        members=members,
+        rows=rest["r"].astype(np.int64),
+        dropped=dropped,
+        everyone=everyone,
+        inside=rest["inside"].astype(np.bool_),
+        unit_of=_units(engine, source, whole.unit, name) if whole is not None and whole.unit else None,
+        wide=read_wide(engine, source, whole.columns, "kept") if whole is not None else None,
+    )
+
+
+def _units(engine: Engine, source: Source, unit: str, name: str) -> Counts64:
+    """A number for each record's unit; a record whose unit is not named is one of its own."""
+    read: Counts64 = read_wide(engine, source, [unit], "kept").codes[0].astype(np.int64)
+    alone = read < 0
+    read[alone] = read.max(initial=-1) + 1 + np.arange(int(alone.sum()))
+    area_of = engine.arrays("SELECT code FROM kept ORDER BY r")["code"].astype(np.int64)
+    spread = np.unique(np.stack([read, area_of]), axis=1).shape[1] - len(np.unique(read))
+    if spread:
+        raise DataError(
+            f"{spread} of the units that {unit} names in {name} lie in more than one area",
+            expected="a unit, such as a household, in one area",
+            remedy="another column for unit under [groups], or none",
+        )
+    return read
+
+
+def _harmonise(engine: Engine, source: Source, mapping: FileMapping, groups: list[str]) -> tuple[int, int]:
+    """The table `harmonised`: place, attributes, area, group flags, whether the row is in range."""
+    attributes = list(mapping.attributes.values())
+    cells = [f"CAST({expression(source, attribute)} AS DOUBLE) AS a{i}" for i, attribute in enumerate(attributes)]
+    area = " || '-' || ".join(f"{cleaned(source, source.column(name))}" for name in mapping.area)
+    flags = [f"{meets(source, mapping.vital[group])} AS g{i}" for i, group in enumerate(groups)]
+    inside = " AND ".join(f"({_inside(i, a.range)})" for i, a in enumerate(attributes)) or "TRUE"
+    keep = f"NOT {meets(source, mapping.leave_out)}" + (f" AND {meets(source, mapping.only)}" if mapping.only else "")
+    numbered = f"SELECT row_number() OVER () - 1 AS r, {', '.join(c.sql for c in source.columns)} FROM raw"
+    cleaned_up = f"SELECT r, {', '.join([*cells, *flags])}, coalesce({area}, '') AS area FROM ({numbered}) WHERE {keep}"
+    engine.run(
+        f"CREATE OR REPLACE TEMP TABLE harmonised AS SELECT *, (area <> '' AND {inside}) AS inside FROM ({cleaned_up})"
+    )
+    read = int(engine.rows("SELECT count(*) FROM raw")[0][0])
+    return read, read - int(engine.rows("SELECT count(*) FROM harmonised")[0][0])
+
+
+def _inside(position: int, limits: tuple[float, float] | None) -> str:
+    cell = f"a{position}"
+    return f"{cell} IS NOT NULL" + (f" AND {cell} BETWEEN {limits[0]!r} AND {limits[1]!r}" if limits else "")
+
+
+def _dropped(engine: Engine, mapping: FileMapping, read: int, left_out: int) -> Dropped:
+    tests = {"area missing": "area <> ''"}
+    for position, (name, attribute) in enumerate(mapping.attributes.items()):
+        said = f" outside {attribute.range[0]:g}..{attribute.range[1]:g}" if attribute.range else " missing"
+        tests[name + said] = f"coalesce({_inside(position, attribute.range)}, FALSE)"
+    failing = " + ".join(f"CASE WHEN {test} THEN 0 ELSE 1 END" for test in tests.values())
+    counts = ", ".join(
+        f"count(*) FILTER (NOT ({test})), count(*) FILTER (NOT ({test}) AND failing = 1)" for test in tests.values()
+    )
+    row = engine.rows(
+        f"SELECT count(*) FILTER (inside), {counts} FROM (SELECT *, {failing} AS failing FROM harmonised)"
+    )[0]
+    pairs = {name: (int(row[1 + 2 * i]), int(row[2 + 2 * i])) for i, name in enumerate(tests)}
+    reasons = {name: pair[0] for name, pair in pairs.items() if pair[0]}
+    return Dropped(read, left_out, int(row[0]), reasons, {name: pairs[name][1] for name in reasons})
+
+
+def _everyone(engine: Engine, position: int, areas: int) -> Counts64:
+    counts = np.zeros(areas, np.int64)
+    for code, count in engine.rows(
+        "SELECT a.code, count(*) FROM harmonised AS h JOIN areas AS a ON h.area = a.label "
+        f"WHERE h.g{position} GROUP BY 1"
+    ):
+        counts[int(code)] = int(count)
+    return counts

@@ -1,0 +1,271 @@
+"""Plans of swaps: the cheapest ones within bounds on every signal, and those of targeted record swapping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.base.arrays import Counts64, Flags, Floats
+from sfumato.errors import InputError, UnreachableError, shortened
+from sfumato.methods.groups.attack.attack import Attack
+from sfumato.methods.groups.attack.rule_walk import Stop
+from sfumato.methods.groups.files import Truth, area_indexes, settings_of
+from sfumato.methods.groups.memetic_swaps import Memetic, Swapping
+from sfumato.methods.groups.microfile import Microfile
+from sfumato.methods.groups.signals import signals_of
+from sfumato.methods.groups.swapping.bounds import (
+    FEW,
+    RISING,
+    SLACKS,
+    Sides,
+    Signal,
+    areas_of,
+    counted,
+    fall_for,
+    lowered,
+    middle,
+    reachable,
+    room_for,
+    sides_of,
+)
+from sfumato.methods.groups.swapping.transport import HALF, Transport, least_cost
+from sfumato.methods.groups.swapping.units import Influence, Units, targeted_pairs
+from sfumato.plans.swaps import SwapPlan
+from sfumato.study import Study
+
+MANY, CLOSE = 60, 0.02  # with more bounds than so many, plans are within so much of the least cost
+TIGHT = 2  # how many of the slacks other plans are tried with
+PASSED = 10.0  # pairs, the dearest ones: what it costs to pass a bound of an attacker like the known ones by a record
+CELLS = 24_000_000  # pairs of a giver and a taker that are priced; of more takers some are drawn in every area
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a plan is asked for: how far down, how loose the caps are, the share of areas that fill up, and whether
+    attackers like the known ones are bounded too."""
+
+    level: float
+    slack: float
+    share: float = RISING[0]
+    likes: bool = True
+
+
+class Planner:
+    """Everything that does not change between levels: who is suspected, who may be a partner, what swaps cost.
+
+    Whole units move: records, or households where the file says who lives together.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        target: Microfile,
+        truths: Sequence[Truth],
+        known: Sequence[Attack],
+        noise: np.random.Generator,
+        stop: Stop | None = None,
+    ) -> None:
+        settings = settings_of(study).protect
+        self.study, self.target, self.truths, self.settings = study, target, tuple(truths), settings
+        self.stop, self.noise = stop, noise
+        self._pool: tuple[Counts64, Counts64] | None = None
+        self.units = Units.of(target)
+        counted_only = bool(settings.targets)
+        self.signals = tuple(signals_of(target, truths, known, counted_only=counted_only, likes=not counted_only))
+        # Firm bounds. Who adds up all grades of a model that another known attacker flags by is like that one: priced.
+        own = {signal.name for signal in signals_of(target, truths, known, counted_only=counted_only)}
+        self.known: Flags = np.array([signal.name in own for signal in self.signals])
+        self.sensitive = {truth.group: truth.sensitive.areas for truth in truths}
+        self.held: Floats = np.stack([signal.per_area(target.area_of, len(target.areas)) for signal in self.signals])
+        guarded = areas_of(sorted({a for areas in self.sensitive.values() for a in areas}), len(target.areas))
+        self.suspected: Flags = np.any([signal.suspected for signal in self.signals], axis=0)
+        marked = self.units.sums(self.suspected.astype(np.float64)) > 0
+        partner = ~guarded[self.units.area_of]
+        if not settings.suspicious_partners:
+            partner &= ~marked
+        self.receivers: Flags = ~guarded
+        self.givers = np.flatnonzero(marked & guarded[self.units.area_of])
+        self.takers = np.flatnonzero(partner)
+        if not len(self.givers) or not len(self.takers):
+            raise UnreachableError(
+                "no record can be swapped: no suspected record in a sensitive area, or no unsuspected one elsewhere",
+                expected="records on both sides",
+                remedy="suspicious_partners = true under [groups.protect]",
+            )
+        self.all_takers = len(self.takers) * len(self.givers) <= CELLS
+        if not self.all_takers:
+            self.takers = self._drawn(CELLS // len(self.givers))
+        self.influence = influence_of(study, target)
+        # Which of equally good partners is taken must not be guessed: noise decides, too little to change a sum.
+        self.priced = self.units.between(self.influence, self.givers, self.takers)
+        self.priced += noise.random(self.priced.shape) * (1e-3 / max(len(self.givers), 1))
+        dearest = float(self.priced.max(where=np.isfinite(self.priced), initial=0.0))
+        self.price: Floats = PASSED * dearest / np.array([signal.per_record for signal in self.signals])
+        weights = np.stack([self.units.sums(signal.weights) for signal in self.signals])
+        self.giver_weights, self.taker_weights = weights[:, self.givers], weights[:, self.takers]
+        self.targets = {
+            position: settings.targets[name]
+            for name, position in zip(settings.targets, area_indexes(target, list(settings.targets)), strict=True)
+        }
+        open_ = [target.areas[position] for position in self.targets if not guarded[position]]
+        if open_:
+            raise InputError(
+                f"the targets include {shortened(open_)}, which are not among the areas to hide",
+                expected="areas that must not be identified: " + shortened(np.array(target.areas)[guarded].tolist()),
+                remedy="name them under expert in [groups] as well",
+            )
+
+    def _drawn(self, count: int) -> Counts64:
+        """So many of the takers, as evenly from the areas as they allow."""
+        shuffled = self.noise.permutation(self.takers)
+        area_of = self.units.area_of[shuffled]
+        order = np.argsort(area_of, kind="stable")
+        turn = np.empty(len(shuffled), np.int64)
+        turn[order] = np.arange(len(shuffled)) - np.searchsorted(area_of[order], area_of[order])
+        return np.sort(shuffled[np.argsort(turn, kind="stable")[: max(count, 1)]])
+
+    def plan(self, level: float) -> tuple[SwapPlan, float] | None:
+        """The cheapest plan at a level with the tightest caps that allow one; also how loose they are.
+
+        If there is none, attackers like the known ones are left out: many of them together can outweigh a known one.
+        """
+        ways = [Way(level, slack) for slack in SLACKS]
+        if self.settings.method == "exact" and not self.known.all():
+            ways += [Way(level, slack, likes=False) for slack in SLACKS]
+        for way in ways:
+            swaps = self._swaps(way)
+            if swaps is not None:
+                return swaps, way.slack
+        return None
+
+    def others(self, level: float, slack: float) -> Iterator[tuple[SwapPlan, float]]:
+        """Other plans at a level: with looser caps, where fewer areas fill up, or without those like the known ones."""
+        if self.settings.method == "memetic" or self.targets:
+            return
+        ways = [Way(level, other, RISING[0]) for other in SLACKS[:TIGHT] if other > slack]
+        ways += [Way(level, other, share) for share in RISING[1:] for other in SLACKS[:TIGHT]]
+        ways += [Way(level, other, share, likes=False) for share in RISING for other in SLACKS[:TIGHT]]
+        for way in ways:
+            swaps = self._swaps(way)
+            if swaps is not None:
+                yield swaps, way.slack
+
+    def _swaps(self, way: Way) -> SwapPlan | None:
+        if self.settings.method == "memetic":
+            return self._memetic(way.level, way.slack)
+        return self._exact(way)
+
+    def targeted(self, rate: float) -> SwapPlan:
+        """Targeted record swapping at a rate: units at risk change places with similar ones, in the group or not."""
+        one, two = targeted_pairs(self.target, self.units, self.influence, rate, self.settings.risk, self.noise)
+        return self.between(one, two)
+
+    def _sides(self, sensitive: Sequence[int], share: float) -> Sides:
+        """Which areas fill up. A target is to be met, wherever its members go: then all of them."""
+        return sides_of(self.held, self.receivers, len(sensitive), 1.0 if self.targets else share)
+
+    def _room(self, number: int, level: float, slack: float, share: float) -> tuple[Floats, Floats]:
+        """By how much a signal may grow in each area, and by how much it may fall."""
+        signal, held, areas = self.signals[number], self.held[number], len(self.target.areas)
+        mine = self.sensitive[signal.group]
+        sides = self._sides(mine, share)
+        aim = middle(held, mine, sides)
+        few = aim < FEW * signal.per_record
+        limit = lowered(held, mine, level, 0.0 if few else aim, self.targets)
+        if not self.targets and not signal.marks:
+            leaving = np.bincount(self.units.area_of[self.givers], self.giver_weights[number], minlength=areas)
+            coming = self.taker_weights[number].mean() * len(self.givers) / max(self.giver_weights[number].sum(), 1e-9)
+            limit = reachable(limit, held, mine, leaving.astype(np.float64), float(coming))
+        fall = fall_for(held, () if few or self.targets else mine, limit)
+        return room_for(held, mine, sides, limit, slack, signal.per_record), fall
+
+    def _exact(self, way: Way) -> SwapPlan | None:
+        bounded = [number for number in range(len(self.signals)) if way.likes or self.known[number]]
+        price = np.where(self.known, np.inf, self.price)[bounded]
+        bounds = [self._room(number, way.level, way.slack, way.share) for number in bounded]
+        room, fall = (np.stack([bound[side] for bound in bounds]) for side in (0, 1))
+        floored = (fall < self.held[bounded]).any(axis=1)
+        giver_weights, taker_weights = self.giver_weights[bounded], self.taker_weights[bounded]
+        problem = Transport(
+            self.priced,
+            self.units.area_of[self.givers],
+            self.units.area_of[self.takers],
+            np.concatenate([giver_weights, -giver_weights[floored]]),
+            np.concatenate([taker_weights, -taker_weights[floored]]),
+            np.concatenate([room, fall[floored]]),
+            np.concatenate([price, price[floored]]),
+        )
+        many = room.size > MANY
+        pairs = least_cost(
+            problem,
+            0 if many else 4,
+            self.stop,
+            pool=self._pool if many else None,
+            close=CLOSE if many else 0.0,
+            beyond=0.0 if self.targets else HALF,
+        )
+        if pairs is None:
+            return None
+        self._pool = pairs.pool
+        plan = self.between(self.givers[pairs.givers], self.takers[pairs.takers], pairs.bound)
+        exact = pairs.exact and self.all_takers
+        bound = None if not self.all_takers else plan.cost if pairs.exact else min(pairs.bound, plan.cost)
+        return SwapPlan(plan.givers, plan.takers, plan.cost, bound, exact)
+
+    def _memetic(self, level: float, slack: float) -> SwapPlan | None:
+        """One signal only, as in the paper: the number of records that anyone suspects."""
+        if self.target.unit_of is not None:
+            raise InputError(
+                "the memetic method moves single records", expected='method = "exact" where [groups] has a unit'
+            )
+        union = Signal("suspected", self.truths[0].group, self.suspected.astype(np.float64))
+        held = counted(union.per_area(self.target.area_of, len(self.target.areas)))
+        guarded = sorted({a for areas in self.sensitive.values() for a in areas})
+        sides = self._sides(guarded, RISING[0])
+        aim = middle(held.astype(np.float64), guarded, sides)
+        limit = lowered(held.astype(np.float64), guarded, level, aim, self.targets)
+        needed = np.zeros(len(held), np.int64)
+        needed[guarded] = np.ceil(held[guarded] - limit[guarded] - 1e-9).astype(np.int64)
+        caps = np.zeros(len(held), np.int64)
+        room = room_for(held.astype(np.float64), guarded, sides, limit, slack)
+        caps[self.receivers] = np.floor(room[self.receivers]).astype(np.int64)
+        if caps.sum() < needed.sum():
+            return None
+        problem = Swapping(
+            self.priced,
+            self.units.area_of[self.givers],
+            self.units.area_of[self.takers],
+            held,
+            needed,
+            caps,
+            float(self.influence.weights.sum()),
+        )
+        search = Memetic(generations=self.settings.generations)
+        givers, takers = search.search(problem, np.random.default_rng(settings_of(self.study).attack.seed), self.stop)
+        return self.between(self.givers[givers], self.takers[takers])
+
+    def between(self, one: Counts64, two: Counts64, bound: float | None = None) -> SwapPlan:
+        """Units that change places, as a plan of records with its cost."""
+        mine, theirs = self.units.records(one), self.units.records(two)
+        rows = self.target.rows
+        return SwapPlan(rows[mine], rows[theirs], self.influence.of_pairs(mine, theirs), bound)
+
+    def pairs_of(self, plan: SwapPlan) -> tuple[Counts64, Counts64]:
+        """The units of a plan that change places: their numbers among the givers and among the takers."""
+        one, two = (np.searchsorted(self.target.rows, rows) for rows in (plan.givers, plan.takers))
+        pairs = np.unique(np.stack([self.units.unit_of[one], self.units.unit_of[two]]), axis=1)
+        return np.searchsorted(self.givers, pairs[0]), np.searchsorted(self.takers, pairs[1])
+
+
+def influence_of(study: Study, target: Microfile) -> Influence:
+    """The metric of a study: the number of cells that differ, or the influential metric with ordinal attributes."""
+    settings = settings_of(study)
+    attributes = settings.mapping().attributes
+    columns = settings.protect.columns or target.attributes
+    unknown = [name for name in columns if name not in attributes]
+    if unknown:
+        raise InputError(f"the metric names {shortened(unknown)}", expected="attributes of the mapping")
+    ordinal = [n for n in columns if attributes[n].ordinal] if settings.protect.metric == "influential" else []
+    return Influence(target, columns, ordinal, [attributes[name].weight for name in columns])

@@ -1,0 +1,533 @@
+"""The release of a protected group while it is made: the folder of any release. The swaps are in none of its files.
+
+Publish a protected file: everything that the protection says is worked out again, and the written file attacked.
+
+A saved protection worked out again from its plans: nothing that it says is believed without that.
+
+Check the release of a protected group again: files, figures and pages; with the source every row but for its place;
+and with a run file of the user's own every attack on the released file.
+
+Which pairs were exchanged is secret and stands in no release, so it cannot be checked here what they cost, nor how many
+true members each area has after the exchange: both were worked out from the pairs when the release was made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.auditing.uniqueness import WholeFile, whole_file
+from sfumato.base.arrays import Counts64
+from sfumato.base.progress import Progress, stage
+from sfumato.data.engine import Engine, open_engine
+from sfumato.data.open import open_source
+from sfumato.data.source import Source
+from sfumato.errors import InputError, SfumatoError, counted
+from sfumato.front import Front
+from sfumato.methods.groups.attack.attack import Attack as Attacked
+from sfumato.methods.groups.attack.attack import Residual, Role, residual_on
+from sfumato.methods.groups.files import read_whole, settings_of
+from sfumato.methods.groups.front import front_of, report_of, swaps_of
+from sfumato.methods.groups.microfile import Microfile
+from sfumato.methods.groups.pages import protected_page, swapped_page
+from sfumato.methods.groups.planner import influence_of
+from sfumato.methods.groups.search import Protection, Roles, attacked_again, judged, truths_of
+from sfumato.methods.groups.swapped import Swapped, changed_marginals, differing_parts, exchange, read_released
+from sfumato.methods.run import Run
+from sfumato.methods.system import first_unlike, shown
+from sfumato.plans.swaps import SwapPlan
+from sfumato.release.dictionary import plain_dictionary, treated_entries
+from sfumato.release.draft import Draft, Measured
+from sfumato.release.format import format_of, target_of
+from sfumato.release.history.description import Description, describe_swaps
+from sfumato.release.manifest import EXTERNAL, INTERNAL, MANIFEST, RUN, Content, Manifest, data_name, write_run_file
+from sfumato.release.policy import Finding, acceptances, unique_findings
+from sfumato.release.publish import Release, publish_draft
+from sfumato.release.readback import guarded, guarded_share, public_unit, reading, table_of
+from sfumato.release.rows import differing_rows, refuse_torn, write_mixed
+from sfumato.release.verify import Again, Attack, Check, Difference, Verifier
+from sfumato.study import Study, read
+from sfumato.study.groups import GroupsSettings
+from sfumato.study.sections import Acceptance
+
+MAPPING = ("area", "attributes", "vital", "leave_out", "only")
+
+
+@dataclass(frozen=True)
+class Protected:
+    """A protection that was worked out again.
+
+    `report` is what it says of all points with the chosen one named, and `auxiliary` the files that its attackers learn
+    from, by name and digest. `attack` attacks the file that a study reads: a row for each attack, or an error if they
+    are not what `report` says.
+    """
+
+    report: Mapping[str, Any]
+    auxiliary: Sequence[Mapping[str, str]]
+    attack: Callable[[Study], list[dict[str, Any]]]
+
+    @property
+    def point(self) -> Mapping[str, Any]:
+        chosen: Mapping[str, Any] = self.report["points"][self.report["chosen"]]
+        return chosen
+
+
+@dataclass(eq=False, kw_only=True)
+class SwapDraft(Draft):
+    """A plan of swaps. `work_out` may take long, so it is asked only when all that is quickly seen has been checked.
+    `searched` is what the attacks found in the search."""
+
+    system: str = "groups"
+    plan: SwapPlan
+    target: Source
+    work_out: Callable[[], Protected]
+    searched: Sequence[Mapping[str, Any]] = ()
+
+    swapped: Swapped = field(init=False)
+    whole: WholeFile = field(init=False)
+
+    def foresee(self) -> Sequence[Finding]:
+        """What attacks found when the point was searched."""
+        try:
+            return attack_findings(self.searched)
+        except (KeyError, TypeError):  # the front says it otherwise than it was saved, which is found out below
+            return ()
+
+    def describe(self, engine: Engine) -> Description:
+        with stage("exchange places"):
+            settings = settings_of(self.study)
+            self.swapped = exchange(engine, self.source, self.study, settings, self.plan, self.target)
+        exchanged = sorted(self.swapped.exchanged)
+        return describe_swaps(self.study, self.source, self.swapped.names, exchanged, self.plan)
+
+    def write(self, engine: Engine, folder: Path) -> Study:
+        """The file, and the run file with the mapping, but without those who are in the group."""
+        written = write_mixed(engine, self.swapped, folder / self.data)
+        mapping = settings_of(self.study).mapping().model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+        groups = {name: mapping[name] for name in MAPPING if name in mapping}
+        sections = {"data": {"na": list(self.study.data.na)} | written.settings(), "groups": groups}
+        return write_run_file(folder, self.study, self.target, self.swapped.names, self.data, sections)
+
+    def compare(self, engine: Engine, own: Study) -> None:
+        written = table_of(own)
+        with stage("compare every row"):
+            refuse_torn(differing_rows(engine, self.swapped, written))
+            changed = changed_marginals(engine, self.source, written, self.swapped.names)
+        if changed:
+            raise SfumatoError(
+                f"the counts of {counted(len(changed), 'column')} have changed", expected="only locations exchanged"
+            )
+        with stage("measure all columns together"):
+            self.whole = whole_file(engine, self.study, written)
+
+    def measure(self, own: Study) -> Measured:
+        swapped, protected = self.swapped, self.work_out()
+        point, attacks = protected.point, protected.attack(own)
+        return Measured(
+            columns=swapped.names,
+            rows_read=swapped.rows,
+            records=swapped.rows,
+            suppressed=0,
+            loss=point["loss"],
+            figures=figures_of(attacks, point["cost"]),
+            whole=self.whole,
+            point={name: value for name, value in point.items() if name != "residual"},
+            dictionary=dictionary_of(self.study, swapped.names, swapped.exchanged, self.data, len(self.source.columns)),
+            own={
+                "auxiliary": [dict(file) for file in protected.auxiliary],
+                "algorithm": protected.report["method"],
+                "exact": point["exact"],
+                "exchanged": sorted(swapped.exchanged),
+                "attacks": attacks,
+                "protection": dict(protected.report),
+            },
+            findings=[*attack_findings(attacks), *unique_findings(self.study.policy, self.whole)],
+        )
+
+    def pages(self, folder: Path, manifest: Content) -> Mapping[str, str]:
+        return pages_of(folder, manifest)
+
+
+def figures_of(attacks: Sequence[Mapping[str, Any]], cost: float) -> dict[str, Any]:
+    """How many findings there are over the sealed attacks, before and after, and what the swaps cost."""
+    sealed = [row for row in attacks if row["role"] == "sealed"]
+    return {
+        "found_before": sum(row["areas_before"] for row in sealed),
+        "found_after": sum(row["areas_after"] for row in sealed),
+        "cost": cost,
+    }
+
+
+def sealed_of(attacks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """What the sealed attacks among some rows find."""
+    sealed = [row for row in attacks if row["role"] == "sealed"]
+    return {
+        "attacks": len(sealed),
+        "finding": sum(not row["protected"] for row in sealed),
+        "areas": sum(row["areas_after"] for row in sealed),
+        "low": sum(row["low_after"] for row in sealed),
+    }
+
+
+def attack_findings(attacks: Sequence[Mapping[str, Any]]) -> list[Finding]:
+    """Sealed attacks that still find an area that must not be found, from above or from below."""
+    sealed = sealed_of(attacks)
+    if not sealed["finding"]:
+        return []
+    what = (
+        f"{sealed['finding']} of {sealed['attacks']} sealed attacks on the written file still identify an area "
+        "that must not be identified."
+    )
+    return [Finding("attacks", what, figures={"attacks": sealed["finding"]})]
+
+
+def external_facts(manifest: Content) -> dict[str, Any]:
+    """The figures of the external report: no count under ten, nothing of the group or its areas."""
+    everything, released = manifest["whole"]["all_columns"], manifest["released"]
+    return {
+        **public_unit(manifest),
+        "released": guarded(released),
+        "exchanged_share": guarded_share(2 * manifest["point"]["swaps"], released),
+        "loss_share": round(manifest["loss"], 3),
+        "unique_share": guarded_share(everything["unique"], everything["records"]),
+        "columns": everything["columns"],
+    }
+
+
+def pages_of(_: Path, manifest: Content) -> dict[str, str]:
+    """The reports of a release as its manifest has them: drawn at publication, and again when it is verified."""
+    return {
+        EXTERNAL: swapped_page(external_facts(manifest), manifest["dictionary"]),
+        INTERNAL: protected_page(manifest),
+    }
+
+
+def dictionary_of(
+    study: Study, names: Sequence[str], exchanged: Sequence[str] | frozenset[str], data: str, columns: int
+) -> dict[str, Any]:
+    """The data dictionary: which columns were exchanged; `columns` is how many the source has."""
+    moved = {
+        "role": "place",
+        "meaning": "location of the record",
+        "done": "exchanged",
+        "words": "Exchanged between some pairs of similar records; how often each value occurs is unchanged.",
+    }
+    return plain_dictionary(
+        names, treated_entries(study, names) | dict.fromkeys(exchanged, moved), Path(data).name, columns - len(names)
+    )
+
+
+CLOSE = 1e-9
+UNCHECKED = ("bound", "exact")  # proofs of the search, which would have to be searched for again
+
+
+def worked_out_again(front: Front, run: Run | None = None) -> Protection:
+    """The protection with every attack learned again and every figure computed anew from the plans."""
+    study = front.study
+    target = read_released(study)
+    truths = truths_of(study, target)
+    roles = Roles(study, target, truths, run)
+    known, fresh = roles.planning()
+    sealed = roles.sealed()
+    levels = [
+        replace(
+            judged(
+                attacked_again(
+                    target, float(point.details["level"]), (_priced(study, target, swaps_of(point)), 0.0), known, fresh
+                ),
+                target,
+                sealed,
+            ),
+            method=str(point.details["method"]),
+        )
+        for point in front.points
+    ]
+    return Protection(
+        study,
+        target,
+        truths,
+        tuple(known),
+        tuple(fresh),
+        tuple(sealed),
+        tuple(levels),
+        int(front.details["chosen"]),
+        len(settings_of(study).protect.columns or target.attributes),
+        tuple(roles.silent),
+    )
+
+
+def _priced(study: Study, target: Microfile, plan: SwapPlan) -> SwapPlan:
+    """A plan with the cost that its pairs have."""
+    cost = influence_of(study, target).of_pairs(_positions(target, plan.givers), _positions(target, plan.takers))
+    if plan.bound is not None and plan.bound > cost * (1 + CLOSE):
+        raise InputError(
+            "the cost of a plan is below the lower bound stated for it",
+            expected="a bound under the cost",
+        )
+    return replace(plan, cost=cost)
+
+
+def _positions(target: Microfile, rows: Counts64) -> Counts64:
+    """Where rows of the source stand among the records that have an area."""
+    positions = np.searchsorted(target.rows, rows)
+    inside = positions < len(target.rows)
+    if not inside.all() or not np.array_equal(target.rows[positions], rows):
+        raise InputError("the plan swaps rows that have no area", expected="the swaps of the file that was protected")
+    return np.asarray(positions, dtype=np.int64)
+
+
+def refuse_unlike(front: Front, again: Protection) -> None:
+    """Raise unless a saved protection says what was worked out again."""
+    where = first_unlike(_claims(front), _claims(front_of(again)), (*UNCHECKED, "baselines"))
+    if where is not None:
+        name, said, true = where
+        raise InputError(
+            f"the protection says {name} = {shown(said)}, but it is {shown(true)}: nothing was released",
+            expected="an unchanged front, and the files that it was made from",
+            remedy="search again",
+        )
+
+
+def _claims(front: Front) -> dict[str, Any]:
+    """All that a front says of a protection: what is known of the areas, and every point."""
+    points = [point.as_dict() for point in front.points]
+    return {"details": dict(front.details), "rows": front.rows, "method": front.algorithm, "points": points}
+
+
+def attacked(protection: Protection, written: Microfile) -> tuple[Residual, ...]:
+    """Every attack on a file that was written."""
+    return tuple(residual_on(attack, written, role) for attack, role in protection.attacks)
+
+
+def publish_protection(
+    front: Front,
+    folder: str | Path,
+    point: int | None = None,
+    *,
+    reason: str = "",
+    accept: Mapping[str, str] | Sequence[Acceptance] = (),
+    state: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Release:
+    """Write a point of a protection as a release; the one that was chosen unless given."""
+    draft = protection_draft(front, point, accept=accept, progress=progress)
+    return publish_draft(draft, folder, reason=reason, state=state)
+
+
+def protection_draft(
+    front: Front,
+    point: int | None = None,
+    *,
+    accept: Mapping[str, str] | Sequence[Acceptance] = (),
+    name: str | None = None,
+    kind: str | None = None,
+    progress: Progress | None = None,
+) -> SwapDraft:
+    """The release of a protected file, to be written, read back and attacked.
+
+    Attackers learn again, and what they find in the source and in the written file must be what the protection says.
+    What they still find is refused, unless `accept` gives a reason: `{"attacks": "the areas are known anyway"}`.
+    """
+    chosen = front.point(int(front.details["chosen"]) if point is None else point)
+    study = front.study.with_accepted(acceptances(accept))
+    source = table_of(study)
+    kind = format_of(source, name, kind)
+    return SwapDraft(
+        study=study,
+        source=source,
+        fingerprint=front.fingerprint,
+        data=data_name(source, name, kind),
+        target=target_of(source, kind),
+        plan=swaps_of(chosen),
+        searched=chosen.details.get("residual", ()),
+        work_out=lambda: _worked_out(front, chosen.id, Run(progress)),
+    )
+
+
+def _worked_out(front: Front, number: int, run: Run) -> Protected:
+    """A protection as it is, with one of its points chosen, and how the file that is written is to be attacked."""
+    again = worked_out_again(front, run)
+    refuse_unlike(front, again)
+    report = report_of(front_of(again), number)
+    # Bound and proof stay as the search had them; everything else is what was worked out again.
+    for saved, point in zip(report["points"], front.points, strict=True):
+        saved |= {"bound": swaps_of(point).bound, "exact": swaps_of(point).exact}
+
+    def attack(study: Study) -> list[dict[str, Any]]:
+        columns = again.target.wide.names if again.target.wide is not None else ()
+        rows = [row.as_dict() for row in attacked(again, read_whole(study, columns))]
+        if first_unlike(report["points"][number]["residual"], rows) is not None:
+            raise SfumatoError(
+                "an attack on the written file gives a different result from the plan",
+                expected="the same records in range in the same areas; nothing was released",
+            )
+        return rows
+
+    return Protected(report, auxiliary_files(again.study), attack)
+
+
+def auxiliary_files(study: Study) -> list[dict[str, str]]:
+    """The files that attackers learn from, by name and digest."""
+    return [
+        {"name": given.title, "sha256": open_source(given, study.folder).fingerprint}
+        for given in settings_of(study).auxiliary
+    ]
+
+
+NOT_ATTACKED = "what attacks find: name as the source the run file that says what they learn from"
+
+
+def measure_again(check: Check) -> Again:
+    """Measure the released file again, and see whether the manifest agrees with itself."""
+    manifest, own, written = check.manifest, check.manifest["own"], check.written
+    if settings_of(check.own).mapping() != _shared(settings_of(check.study)):
+        raise InputError(f"{RUN} maps its columns otherwise", expected="the mapping of the release")
+    with open_engine(check.own.engine, check.own.engine_options) as engine:
+        engine.attach(written, "written")
+        whole = whole_file(engine, check.study, written)
+    columns = len(manifest["columns"]) + manifest["dictionary"]["columns_left_out"]
+    return Again(
+        whole=whole,
+        dictionary=dictionary_of(check.study, manifest["columns"], own["exchanged"], check.data, columns),
+        findings=[*attack_findings(own["attacks"]), *unique_findings(check.study.policy, whole)],
+        differences=_figures(manifest, settings_of(check.study)),
+    )
+
+
+def _figures(manifest: Manifest, settings: GroupsSettings) -> list[Difference]:
+    """The manifest agrees with itself: figures, point, attacks, and what the protection says of them."""
+    own, point = manifest["own"], manifest["point"]
+    report = own["protection"]
+    chosen = report["points"][report["chosen"]]
+    cells = len(settings.protect.columns or settings.mapping().attributes)
+    agree = {
+        "figures": manifest["figures"] == figures_of(own["attacks"], point["cost"]),
+        "point": chosen == {**point, "residual": own["attacks"]},
+        "loss": manifest["loss"] == point["loss"]
+        and math.isclose(point["loss"] * cells * manifest["records"], point["cost"], rel_tol=1e-9, abs_tol=1e-9),
+        "findings": point["sealed"]["areas"] == manifest["figures"]["found_after"]
+        and report["found_before"] == manifest["figures"]["found_before"]
+        and point["found"] == sum(row["areas_after"] for row in own["attacks"] if row["role"] != "sealed"),
+        "sealed attacks": point["sealed"] == sealed_of(own["attacks"]),
+        "records": manifest["records"] == manifest["source"]["rows_read"] and manifest["suppressed"] == 0,
+        "exchanged columns": set(own["exchanged"]) <= set(manifest["columns"]),
+        "words": report["holds"] is (point["sealed"]["areas"] == 0) and report["method"] == own["algorithm"],
+        "swaps": point["bound"] is None or point["bound"] <= point["cost"] * (1 + 1e-9),
+    }
+    return [
+        Difference(MANIFEST, f"its {name} do not agree with the rest of it") for name, same in agree.items() if not same
+    ]
+
+
+def _shared(settings: GroupsSettings) -> Any:
+    """The mapping as a release has it: without what only concerns the source."""
+    return settings.mapping().model_copy(update={"usually_withheld": (), "usually_swapped": ()})
+
+
+def rows_again(check: Check, study: Study) -> list[Difference]:
+    """Compare every column's counts with the source, and every row but for its place."""
+    manifest, data, source, written = check.manifest, check.data, table_of(study), check.written
+    stays = [name for name in manifest["columns"] if name not in manifest["own"]["exchanged"]]
+    with open_engine(study.engine, study.engine_options) as engine:
+        changed = changed_marginals(engine, source, written, manifest["columns"])
+        torn = differing_parts(engine, source, written, stays)
+        moved = differing_parts(engine, source, written, manifest["columns"])
+    differences = [Difference(data, f"the values of {name} do not occur as often as in the source") for name in changed]
+    if torn:
+        differences.append(
+            Difference(
+                data, f"{counted(torn, 'row differs', 'rows differ')} from the source in other columns than places"
+            )
+        )
+    if moved > 4 * manifest["point"]["swaps"]:  # a pair changes two rows, and each is missed in one file and new in one
+        differences.append(Difference(data, "more rows have another place than the swaps can have moved"))
+    return differences
+
+
+def _named(study: Study, run: str, manifest: Manifest) -> Study:
+    """The study of the release on the files that the user's own run file names, if that says the same of the attack."""
+    own = read(run)
+    settings, given = settings_of(study), settings_of(own)
+    if _attack_settings(settings) != _attack_settings(given):
+        raise InputError(
+            f"[groups] in {Path(run).name} is not that of the release", expected="the run file of the release"
+        )
+    files = tuple(
+        one.model_copy(
+            update={"path": str((own.folder / other.path).absolute())}
+            | {name: getattr(other, name) for name in ("table", "query", "password_file")}
+        )
+        for one, other in zip(settings.auxiliary, given.auxiliary, strict=True)
+    )
+    named = reading(study, run).with_groups(settings.model_copy(update={"auxiliary": files}))
+    if auxiliary_files(named) != manifest["own"]["auxiliary"]:
+        raise InputError("an auxiliary file is not the one of the release", expected="files with the same SHA-256")
+    return named
+
+
+def _attack_settings(settings: GroupsSettings) -> Any:
+    """All that decides what an attack finds, but for where the files are."""
+    protect = settings.protect
+    location = {"path", "table", "query", "password_file"}
+    return (
+        settings.mapping(),
+        [one.model_dump(exclude=location) for one in settings.auxiliary],
+        (settings.expert, settings.exclude, settings.attack),
+        (protect.attackers, protect.sealed_attackers, protect.columns, protect.metric),
+        (protect.known_seeds, protect.fresh_seeds, protect.sealed_seeds),
+    )
+
+
+def attack_again(check: Check, run: str) -> list[Difference]:
+    """Attack the released file again, and compare what is found in it, and in the source, with the manifest."""
+    own = check.manifest["own"]
+    study = _named(check.study, run, check.manifest)
+    if table_of(study).fingerprint != check.manifest["source"]["sha256"]:
+        return []  # that it is another source is said already
+    stay = [name for name in check.manifest["columns"] if name not in own["exchanged"]]
+    target, written = read_released(study, stay), read_whole(check.own, stay)
+    truths = truths_of(study, target)
+    roles = Roles(study, target, truths)
+    known, fresh = roles.planning()
+    sealed = roles.sealed()
+    by_role: list[tuple[Role, list[Attacked]]] = [("known", known), ("fresh", fresh), ("sealed", sealed)]
+    rows = [residual_on(one, written, role).as_dict() for role, attacks in by_role for one in attacks]
+    report = own["protection"]
+    areas = [
+        {"area": area, "records": int(size), "q": {truth.group: int(truth.quantity[i]) for truth in truths}}
+        for i, (area, size) in enumerate(zip(target.areas, target.sizes(), strict=True))
+    ]
+    stated = [{name: area[name] for name in ("area", "records", "q")} for area in report["areas"]]
+    sensitive = sorted({area for truth in truths for area in truth.sensitive.areas})
+    agree = {
+        "what attacks find": first_unlike(own["attacks"], rows) is None,
+        "the attackers that were left out": report["silent"] == list(roles.silent),
+        "the areas that must not be identified": report["sensitive"] == [target.areas[i] for i in sensitive],
+        "the true members": stated == areas,
+    }
+    return [
+        Difference(check.data, f"{name} in the repeated attack differs from the manifest")
+        for name, same in agree.items()
+        if not same
+    ]
+
+
+def says(manifest: Content) -> str:
+    """What sealed attacks still find."""
+    figures = manifest["figures"]
+    return f"sealed attacks find {figures['found_after']} of {figures['found_before']}"
+
+
+SWAPS = Verifier(
+    pages=pages_of,
+    measure=measure_again,
+    rows=rows_again,
+    says=says,
+    attack=Attack(attack_again, NOT_ATTACKED),
+    own_records="its swaps are pairs of its own records",
+)

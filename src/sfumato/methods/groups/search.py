@@ -1,0 +1,426 @@
+"""Protect a file: the cheapest swaps at several levels, each attacked again: cost against disclosure.
+
+Plans are fitted to known attacks and chosen by these and fresh ones. When they are ready, sealed attacks are made on
+them, and the verdict is theirs.
+
+Improve a plan by what everybody who can be thought of finds: the known attackers, and others like them.
+
+Who attacks a file, and in which role: known attacks fit the plans, fresh ones choose among them, sealed ones judge.
+
+Sealed attackers learn only when they are asked for, after the plans are made: nothing of them can reach a plan.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sfumato.algorithms.dominance import first_non_dominated
+from sfumato.base.arrays import Floats
+from sfumato.base.compiled import compiling
+from sfumato.base.progress import Progress
+from sfumato.errors import InputError, StoppedError, UnreachableError
+from sfumato.methods.groups.attack.attack import Attack, Residual, Role, attack_with, residual_of
+from sfumato.methods.groups.attack.exposure import criteria_of
+from sfumato.methods.groups.files import Truth, read_whole_auxiliary, settings_of, truth_of
+from sfumato.methods.groups.microfile import Microfile
+from sfumato.methods.groups.planner import Planner
+from sfumato.methods.groups.signals import imagined
+from sfumato.methods.groups.swapped import read_released
+from sfumato.methods.groups.swapping.improve import Weights, edges_of, improve
+from sfumato.methods.groups.swapping.transport import nearest_pairs
+from sfumato.methods.run import Run
+from sfumato.plans.swaps import SwapPlan
+from sfumato.study import Study
+from sfumato.study.groups import AttackerName, AuxiliarySettings
+
+NEAREST = 6  # partners of each giver in each area, beside those of the plan
+
+
+def improved(planner: Planner, plan: SwapPlan, known: Sequence[Attack]) -> SwapPlan | None:
+    """A plan after which less is found, or nearly found, by known attackers and others like them, or as much at less
+    cost; None if no step pays. No bound is known of what such a plan costs at least."""
+    target, units = planner.target, planner.units
+    signals = imagined(target, planner.truths, known)
+    if not signals:
+        return None
+    weights = np.stack([units.sums(signal.weights) for signal in signals], axis=1)
+    giver_area, taker_area = units.area_of[planner.givers], units.area_of[planner.takers]
+    one, two = planner.pairs_of(plan)
+    givers, takers = nearest_pairs(planner.priced, taker_area, NEAREST)
+    edges = edges_of(
+        planner.priced, giver_area, taker_area, np.concatenate([givers, one]), np.concatenate([takers, two])
+    )
+    used = np.full(len(planner.givers), -1, np.int64)
+    for giver, taker in zip(one.tolist(), two.tolist(), strict=True):
+        first, last = edges.start[giver], edges.start[giver + 1]
+        used[giver] = first + np.searchsorted(edges.taker[first:last], taker)
+    moved = units.area_of.copy()
+    moved[planner.givers[one]], moved[planner.takers[two]] = taker_area[two], giver_area[one]
+    held: Floats = np.stack([np.bincount(moved, column, len(target.areas)) for column in weights.T]).astype(np.float64)
+    groups = [truth.group for truth in planner.truths]
+    per_record = np.array([signal.per_record for signal in signals])
+    made = improve(
+        edges,
+        Weights(
+            weights[planner.givers],
+            weights[planner.takers],
+            np.array([groups.index(signal.group) for signal in signals]),
+            per_record,
+        ),
+        held,
+        used,
+        criteria_of(
+            [planner.sensitive[group] for group in groups],
+            len(target.areas),
+            known[0].significance,
+            float((weights.sum(axis=0) / per_record).max()),
+        ),
+        planner.noise,
+        planner.stop,
+    )
+    chosen = np.flatnonzero(made.used >= 0)
+    if not len(chosen) or np.array_equal(made.used, used):
+        return None
+    return planner.between(planner.givers[chosen], planner.takers[edges.taker[made.used[chosen]]])
+
+
+FRESH, SEALED = 1000, 9000  # fresh and sealed seeds start so far from the known ones
+
+
+class Roles:
+    """The attacks on a file by role. `silent` are those that could not be: no rule meets an attacker's limits."""
+
+    def __init__(self, study: Study, target: Microfile, truths: Sequence[Truth], run: Run | None = None) -> None:
+        self.study, self.target, self.truths, self.run = study, target, tuple(truths), run
+        self.settings = settings_of(study)
+        self.silent: dict[str, UnreachableError] = {}
+        self._read: dict[int, Microfile] = {}
+        if not self.settings.auxiliary:
+            raise InputError("no auxiliary file is declared", expected="a file that shows who is in the group")
+
+    def planning(self) -> tuple[list[Attack], list[Attack]]:
+        """The attacks that plans are fitted to, and those that choose among plans."""
+        protect, first = self.settings.protect, self.settings.attack.seed
+        open_files = [i for i, one in enumerate(self.settings.auxiliary) if not one.held_out]
+        if not open_files:
+            raise InputError(
+                "every auxiliary file is held out", expected="at least one that the swaps can be fitted to"
+            )
+        seeds = range(first, first + protect.known_seeds)
+        known = self._attacks(open_files, protect.attackers, seeds, self._asked)
+        if not known:
+            raise next(iter(self.silent.values()))
+        seeds = range(first + FRESH, first + FRESH + protect.fresh_seeds)
+        return known, self._attacks(open_files, protect.attackers, seeds, self._asked)
+
+    def sealed(self) -> list[Attack]:
+        """The attacks that judge: other seeds, other kinds of models, files that are held out.
+
+        They learn to the end even when asked to stop: the plans so far are kept, and none is offered without a verdict.
+        """
+        protect, first = self.settings.protect, self.settings.attack.seed + SEALED
+        attackers = tuple(dict.fromkeys((*protect.attackers, *protect.sealed_attackers)))
+        files, seeds = range(len(self.settings.auxiliary)), range(first, first + protect.sealed_seeds)
+        sealed = self._attacks(files, attackers, seeds, self._told)
+        if not sealed:
+            raise next(iter(self.silent.values()))
+        return sealed
+
+    def _attacks(
+        self, files: Sequence[int], attackers: Sequence[AttackerName], seeds: Sequence[int], progress: Progress
+    ) -> list[Attack]:
+        attacks: list[Attack] = []
+        for number in files:
+            one = self.settings.auxiliary[number]
+            for truth in self.truths:
+                for attacker in attackers:
+                    attacks += self._made(number, one, truth.group, attacker, seeds, progress)
+        return attacks
+
+    def _made(
+        self,
+        number: int,
+        one: AuxiliarySettings,
+        group: str,
+        attacker: str,
+        seeds: Sequence[int],
+        progress: Progress,
+    ) -> list[Attack]:
+        if number not in self._read:
+            self._read[number] = read_whole_auxiliary(self.study, one, self.target)
+        made: list[Attack] = []
+        for seed in seeds:
+            try:
+                made += attack_with(self.study, self.target, self._read[number], attacker, group, [seed], progress)
+            except UnreachableError as error:
+                self.silent[f"{attacker} from {one.title}, group {group}"] = error
+            except StoppedError:
+                raise StoppedError("interrupted while the attackers were learning; nothing was saved") from None
+        return made
+
+    def _asked(self, done: int, total: int) -> bool:
+        """Whether to stop. The last word comes after a model is ready: a search ends before the next one learns."""
+        return done < total and self.run is not None and self.run.tell(0, self.settings.protect.levels)
+
+    def _told(self, done: int, total: int) -> bool:  # noqa: ARG002
+        """That the plans are ready; nobody is asked any more."""
+        if self.run is not None:
+            self.run.tell(self.settings.protect.levels, self.settings.protect.levels)
+        return False
+
+
+NOTHING = SwapPlan(np.zeros(0, np.int64), np.zeros(0, np.int64), 0.0, 0.0, exact=True)
+LEAST_COST, IMPROVED, TARGETED = "least cost", "least cost, improved", "targeted record swapping"
+
+
+@dataclass(frozen=True)
+class Level:
+    """One point of the front: how far down the sensitive areas were taken, the plan, and what is still found.
+
+    `residual` are the attacks that plans are made and chosen by, `sealed` those that judge them.
+    """
+
+    level: float
+    plan: SwapPlan
+    slack: float
+    residual: tuple[Residual, ...]
+    sealed: tuple[Residual, ...] = ()
+    method: str = LEAST_COST
+
+    @property
+    def findings(self) -> int:
+        """Sensitive areas still found, from above or from below, added up over known and fresh attacks."""
+        return sum(len(r.after.anyhow) for r in self.residual)
+
+    @property
+    def sealed_findings(self) -> int:
+        """The same over sealed attacks."""
+        return sum(len(r.after.anyhow) for r in self.sealed)
+
+    @property
+    def near(self) -> int:
+        """Sensitive areas that are found, or nearly, added up over known and fresh attacks."""
+        return sum(r.near for r in self.residual)
+
+    def worth(self) -> tuple[int, int, float]:
+        """Less is better: what is found, then what is nearly found, then the cost."""
+        return self.findings, self.near, self.plan.cost
+
+
+@dataclass(frozen=True)
+class Protection:
+    """The file, what was known of it, the levels that are worth offering, the chosen one, and what else was tried.
+
+    `silent` attackers found no rule that passes, so there was nothing to attack with.
+    """
+
+    study: Study
+    target: Microfile
+    truths: tuple[Truth, ...]
+    known: tuple[Attack, ...]
+    fresh: tuple[Attack, ...]
+    sealed: tuple[Attack, ...]
+    levels: tuple[Level, ...]
+    chosen: int
+    columns: int
+    silent: tuple[str, ...] = ()
+    baselines: tuple[Level, ...] = ()
+
+    @property
+    def choice(self) -> Level:
+        return self.levels[self.chosen]
+
+    @property
+    def holds(self) -> bool:
+        """Whether no sealed attack finds any sensitive area any more, by an outlier test or by rank, high or low."""
+        return self.choice.sealed_findings == 0
+
+    def moved(self, level: Level | None = None) -> Microfile:
+        """The file after the swaps of a level."""
+        plan = (level or self.choice).plan
+        return self.target.with_areas(plan.moved(self.target.area_of, self.target.rows))
+
+    @property
+    def attacks(self) -> tuple[tuple[Attack, Role], ...]:
+        """Every attack with its role, in the order in which they are reported."""
+        known: list[tuple[Attack, Role]] = [(one, "known") for one in self.known]
+        return (*known, *((one, "fresh") for one in self.fresh), *((one, "sealed") for one in self.sealed))
+
+
+def truths_of(study: Study, target: Microfile) -> tuple[Truth, ...]:
+    """Every group with areas to protect."""
+    groups = list(settings_of(study).mapping().vital)
+    truths = [truth_of(study, target, group) for group in groups]
+    if any(truth is None for truth in truths):
+        raise InputError(
+            f"{target.name} lacks the vital columns, so it is not known what to protect",
+            expected="the file as it was before they were removed",
+            remedy="protect first; the release leaves them out",
+        )
+    some = tuple(truth for truth in truths if truth is not None and truth.sensitive.areas)
+    if not some:
+        if not any(t is not None and t.quantity.any() for t in truths):
+            flat = f"no record of {target.name} in range is in a group"
+        elif all(t is not None and np.ptp(t.quantity) == 0 for t in truths):
+            flat = "every area has the same number of members"
+        else:
+            flat = "no area stands out"
+        raise InputError(
+            f"no area needs protection: {flat}",
+            expected="an outlier in the true signal",
+            remedy="expert = [...] under [groups] names areas to protect",
+        )
+    return some
+
+
+def protect(study: Study, run: Run, *, test_seed: int | None = None) -> Protection:
+    """Find the cheapest swaps that hide the sensitive areas from known attacks, choose by fresh ones, judge by sealed.
+
+    Which of equally good partners is taken comes from the operating system, unless a test asks for a seed.
+    """
+    settings = settings_of(study)
+    test_seed = settings.protect.test_seed if test_seed is None else test_seed
+    target = read_released(study)
+    truths = truths_of(study, target)
+    roles = Roles(study, target, truths, run)
+    known, fresh = roles.planning()
+    noise = np.random.default_rng(int.from_bytes(os.urandom(16)) if test_seed is None else test_seed)
+    planner = Planner(study, target, truths, known, noise)
+    levels, baselines = _plans(planner, known, fresh, run)
+    chosen = min(range(len(levels)), key=lambda i: levels[i].worth())
+    sealed = roles.sealed()  # the plans are ready
+    return Protection(
+        study,
+        target,
+        truths,
+        tuple(known),
+        tuple(fresh),
+        tuple(sealed),
+        tuple(judged(level, target, sealed) for level in levels),
+        chosen,
+        len(settings.protect.columns or target.attributes),
+        tuple(roles.silent),
+        tuple(baselines),
+    )
+
+
+def _plans(
+    planner: Planner, known: Sequence[Attack], fresh: Sequence[Attack], run: Run
+) -> tuple[list[Level], list[Level]]:
+    """The plans that are worth offering, and the baselines that were tried beside them."""
+    target, settings = planner.target, planner.settings
+    count = 1 if planner.targets else settings.levels
+    steps = [step / count for step in range(1, count + 1)]
+    levels: list[Level] = []
+    planner.stop = lambda: run.tell(min(len(levels), len(steps)), len(steps))  # other plans are no more steps
+    for done, step in enumerate(steps, 1):
+        try:
+            made = planner.plan(step)
+        except StoppedError:
+            if not levels:
+                raise
+            break
+        if made is not None:
+            levels.append(attacked_again(target, step, made, known, fresh))
+        if run.tell(done, len(steps)) and levels:
+            break
+    if not levels:
+        level, nearest_plan = as_far_as_possible(planner)
+        if planner.targets or nearest_plan is None:
+            raise unreachable(planner, nearest_plan)
+        levels.append(attacked_again(target, level, nearest_plan, known, fresh))
+    if planner.targets:  # a target is to be met, whatever the attackers make of it
+        return levels, []
+    levels += _others(planner, levels[-1], known, fresh)
+    levels += _improved(planner, min(levels, key=Level.worth), known, fresh)
+    baselines = [
+        replace(
+            attacked_again(target, 0.0, (planner.targeted(rate), 0.0), known, fresh), method=f"{TARGETED}, {rate:.0%}"
+        )
+        for rate in settings.swap_rates
+    ]
+    nothing = attacked_again(target, 0.0, (NOTHING, 0.0), known, fresh)
+    return worth_offering([*levels, *baselines], nothing), baselines
+
+
+def worth_offering(levels: Sequence[Level], nothing: Level) -> list[Level]:
+    """The levels that are better than doing nothing, and that no other one beats in all of what it is judged by.
+
+    Doing nothing costs nothing, so a plan after which as much is found is none. If none is left, nothing is done.
+    """
+    better = [level for level in levels if level.findings < nothing.findings]
+    kept = first_non_dominated(np.array([level.worth() for level in better], dtype=np.float64).reshape(-1, 3))
+    return [level for level, keep in zip(better, kept, strict=True) if keep] or [nothing]
+
+
+def attacked_again(
+    target: Microfile, level: float, made: tuple[SwapPlan, float], known: Sequence[Attack], fresh: Sequence[Attack]
+) -> Level:
+    """A plan as a level: its file is attacked again by known and fresh attackers."""
+    plan, slack = made
+    moved = target.with_areas(plan.moved(target.area_of, target.rows))
+    residual = tuple(residual_of(one, moved, "known") for one in known)
+    residual += tuple(residual_of(one, moved, "fresh") for one in fresh)
+    return Level(level, plan, slack, residual)
+
+
+def judged(level: Level, target: Microfile, sealed: Sequence[Attack]) -> Level:
+    """A level with what sealed attacks find after it."""
+    moved = target.with_areas(level.plan.moved(target.area_of, target.rows))
+    return replace(level, sealed=tuple(residual_of(one, moved, "sealed") for one in sealed))
+
+
+def _others(planner: Planner, best: Level, known: Sequence[Attack], fresh: Sequence[Attack]) -> list[Level]:
+    """Other plans at the furthest level; as many as there were when asked to stop."""
+    made: list[Level] = []
+    try:
+        for plan in planner.others(best.level, best.slack):
+            made.append(attacked_again(planner.target, best.level, plan, known, fresh))
+    except StoppedError:
+        pass
+    return made
+
+
+def _improved(planner: Planner, best: Level, known: Sequence[Attack], fresh: Sequence[Attack]) -> list[Level]:
+    """The best level so far, its plan improved, unless asked to stop. The paper's method is left as it is."""
+    if planner.settings.method == "memetic" or not compiling():
+        return []
+    try:
+        plan = improved(planner, best.plan, known)
+    except StoppedError:
+        return []
+    if plan is None:
+        return []
+    return [replace(attacked_again(planner.target, best.level, (plan, best.slack), known, fresh), method=IMPROVED)]
+
+
+def as_far_as_possible(planner: Planner) -> tuple[float, tuple[SwapPlan, float] | None]:
+    """The furthest level down that has a plan, by halving; none if not even a little is possible."""
+    low, high, best = 0.0, 1.0, None
+    for _ in range(6):
+        middle = (low + high) / 2
+        made = planner.plan(middle)
+        low, high, best = (middle, high, made) if made else (low, middle, best)
+    return low, best
+
+
+def unreachable(planner: Planner, best: tuple[SwapPlan, float] | None) -> UnreachableError:
+    """The targets cannot be met: say how far down one can get."""
+    remedy = "those targets, or suspicious_partners = true under [groups.protect]"
+    if best is None:
+        return UnreachableError(
+            "no swap brings any area closer to its target", expected="targets that can be reached", remedy=remedy
+        )
+    target = planner.target
+    after = best[0].moved(target.area_of, target.rows)
+    counts = [signal.per_area(after, len(target.areas)) for signal in planner.signals]
+    least = {area: max(values[area] for values in counts) for area in planner.targets}
+    return UnreachableError(
+        "the targets cannot be reached with the available swap partners",
+        expected="at best " + ", ".join(f"{target.areas[area]}: {value:.0f}" for area, value in least.items()),
+        remedy=remedy,
+    )

@@ -1,0 +1,226 @@
+"""Rows with places exchanged, inside the engine: every other cell of every row stays as it is.
+
+Before anything is written, columns are looked at that would undo the protection: those that name the group, those
+from which the original area follows, and geography beside the area, which is exchanged together with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sfumato.base.settings import toml_value
+from sfumato.data.cells import cleaned
+from sfumato.data.engine import Engine, open_engine, require_order
+from sfumato.data.source import Column, Source
+from sfumato.errors import DataError, StudyError, counted, nearest, shortened
+from sfumato.methods.groups.files import read_whole, settings_of
+from sfumato.methods.groups.microfile import Microfile, meets
+from sfumato.methods.groups.signals import refuse_naming
+from sfumato.methods.groups.telling import following_columns, refuse_marked
+from sfumato.plans.swaps import SwapPlan
+from sfumato.release.format import raw_cell
+from sfumato.study import Study
+from sfumato.study.census_mapping import vital_columns
+from sfumato.study.groups import GroupsSettings
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """What will be released: the columns, which of them change places, and how many rows there are."""
+
+    source: Source
+    target: Source
+    columns: tuple[Column, ...]
+    exchanged: frozenset[str]
+    rows: int
+    swaps: int
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    @property
+    def coded(self) -> frozenset[str]:
+        """No column is generalized."""
+        return frozenset()
+
+    def sql(self, mark: bool = False) -> str:
+        """The released rows; their columns are `c0`, `c1`, …, and for us alone `swapped`."""
+        cells = [
+            f"CASE WHEN s.partner IS NULL THEN r.{c.sql} ELSE p.{c.sql} END AS c{i}"
+            if c.name in self.exchanged
+            else f"r.{c.sql} AS c{i}"
+            for i, c in enumerate(self.columns)
+        ]
+        if mark:
+            cells.append("s.partner IS NOT NULL AS swapped")
+        return (
+            f"SELECT {', '.join(cells)} FROM held AS r LEFT JOIN swaps AS s ON r.r = s.r "
+            f"LEFT JOIN held AS p ON p.r = s.partner"
+        )
+
+
+@dataclass(frozen=True)
+class Released:
+    """The columns of a release, and those of them that are exchanged with the area."""
+
+    columns: tuple[Column, ...]
+    exchanged: frozenset[str]
+
+    @property
+    def stay(self) -> list[Column]:
+        """Columns that stay with their records: all that attackers can learn from."""
+        return [column for column in self.columns if column.name not in self.exchanged]
+
+
+def released_columns(engine: Engine, source: Source, study: Study, settings: GroupsSettings) -> Released:
+    """What a release of the source, which the engine has as `raw`, will hold; columns that undo it are refused."""
+    withheld = withheld_columns(study, settings, source)
+    mapping = settings.mapping()
+    columns = tuple(column for column in source.columns if column.name not in withheld)
+    area = " || '-' || ".join(f"coalesce({cleaned(source, source.column(name))}, '')" for name in mapping.area)
+    exchanged = {*mapping.area, *settings.swap, *mapping.usually_swapped} & {column.name for column in columns}
+    members = " OR ".join(meets(source, conditions) for conditions in mapping.vital.values())
+    stay = [column for column in columns if column.name not in exchanged]
+    exchanged |= following_columns(engine, source, stay, area, members, basic_columns(settings))
+    return Released(columns, frozenset(exchanged))
+
+
+def basic_columns(settings: GroupsSettings) -> set[str]:
+    """The columns that the attributes are made of."""
+    return {name for attribute in settings.mapping().attributes.values() for name in attribute.columns}
+
+
+def staying_columns(study: Study) -> tuple[str, ...]:
+    """The released columns of a study's file that stay with their records, by name."""
+    settings, source = settings_of(study), study.opened()
+    withheld_columns(study, settings, source)  # before anything is read
+    with open_engine(study.engine, study.engine_options) as engine:
+        require_order(engine, "the groups system")
+        engine.attach(source, "raw")
+        return tuple(column.name for column in released_columns(engine, source, study, settings).stay)
+
+
+def read_released(study: Study, names: Sequence[str] | None = None) -> Microfile:
+    """Every row of the file to publish with the columns that will stay; a column that nearly names a group is refused.
+
+    `names` are those columns where they are known.
+    """
+    settings = settings_of(study)
+    target = read_whole(study, staying_columns(study) if names is None else names)
+    refuse_naming(target, basic_columns(settings), settings.naming)
+    return target
+
+
+def exchange(
+    engine: Engine,
+    source: Source,
+    study: Study,
+    settings: GroupsSettings,
+    plan: SwapPlan,
+    target: Source | None = None,
+) -> Swapped:
+    """Make the engine ready to release a source with the places of some pairs of rows exchanged.
+
+    `target` is the source in the format that the release is written in, its own unless given.
+    """
+    target = target or source
+    require_order(engine, "the groups system")
+    mapping = settings.mapping()
+    withheld_columns(study, settings, source)  # before anything is read
+    engine.attach(source, "raw")
+    listed = ", ".join(raw_cell(source, column, target) for column in source.columns)
+    engine.run(f"CREATE OR REPLACE TEMP TABLE held AS SELECT row_number() OVER () - 1 AS r, {listed} FROM raw")
+    rows = np.concatenate([plan.givers, plan.takers])
+    engine.upload("swaps", {"r": rows, "partner": np.concatenate([plan.takers, plan.givers])})
+    released = released_columns(engine, source, study, settings)
+    count = int(engine.rows("SELECT count(*) FROM held")[0][0])
+    if len(rows) and int(rows.max()) >= count:
+        raise DataError("the plan swaps rows that are not in the file", expected="the file that was protected")
+    swapped = Swapped(source, target, released.columns, released.exchanged, count, plan.swaps)
+    # As columns of the released rows, where they have other positions than in the source.
+    cells = {c.name: f"coalesce({cleaned(source, replace(c, position=i))}, '')" for i, c in enumerate(released.columns)}
+    area = [cells[name] for name in mapping.area if name in cells]
+    if plan.swaps and area:
+        stays = [(column.name, cells[column.name]) for column in released.stay]
+        refuse_marked(engine, swapped.sql(mark=True), stays, " || '-' || ".join(area), "swapped")
+    return swapped
+
+
+def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> set[str]:
+    """Columns that are not released: vital ones, those withheld, identifiers and dropped ones."""
+    vital = set(vital_columns(settings.mapping()))
+    declared = {name: column.role for name, column in study.columns.items()}
+    held = vital - set(settings.withhold)
+    kept = [name for name in sorted(held) if name in declared and declared[name].released]
+    if kept:
+        raise StudyError(
+            f"the vital columns {shortened(kept)} are declared for release, and a file that has them names the group",
+            expected='columns under withhold, or with role = "vital", "identifier" or "drop"',
+            remedy=f"withhold = {toml_value([*settings.withhold, *kept])} under [groups]",
+        )
+    unknown = [name for name in (*settings.withhold, *settings.swap) if name not in source.names]
+    if unknown:
+        raise StudyError(
+            f"the table has no column {shortened(unknown)}",
+            expected="columns of the table under withhold and swap",
+            remedy=nearest(unknown[0], source.names),
+        )
+    dropped = {name for name, role in declared.items() if not role.released}
+    usual = set(settings.mapping().usually_withheld) & set(source.names)
+    withheld = vital | set(settings.withhold) | dropped | usual
+    undecided = _undecided(study, settings, source, withheld)
+    if undecided and settings.other_columns is None:
+        raise StudyError(
+            f"{counted(len(undecided), 'column')} {'has' if len(undecided) == 1 else 'have'} no role: "
+            f"{shortened(undecided, 12)}",
+            expected="a role for every column under [columns], or other_columns under [groups]",
+            remedy='other_columns = "release" or other_columns = "withhold"',
+        )
+    return withheld | (set(undecided) if settings.other_columns == "withhold" else set())
+
+
+def _undecided(study: Study, settings: GroupsSettings, source: Source, withheld: set[str]) -> list[str]:
+    """Columns that nothing in the run file names."""
+    mapping = settings.mapping()
+    read = {name for attribute in mapping.attributes.values() for name in attribute.columns}
+    named = {*study.columns, *mapping.area, *settings.swap, *mapping.usually_swapped, *read, *withheld}
+    return [name for name in source.names if name not in named]
+
+
+def _side_by_side(engine: Engine, source: Source, written: Source) -> None:
+    """Both files as tables: a view would read its file again for every column."""
+    for name, file in (("before", source), ("after", written)):
+        engine.attach(file, f"{name}_file")
+        engine.run(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM {name}_file")
+
+
+def changed_marginals(engine: Engine, source: Source, written: Source, names: Sequence[str]) -> list[str]:
+    """Columns whose values do not occur as often in the written file as in the source."""
+    _side_by_side(engine, source, written)
+    changed = []
+    for name in names:
+        one, two = source.column(name), written.column(name)
+        both = (
+            f"SELECT coalesce({cleaned(source, one)}, '') AS v, 1 AS side FROM before "
+            f"UNION ALL SELECT coalesce({cleaned(written, two)}, '') AS v, -1 AS side FROM after"
+        )
+        differing = engine.rows(f"SELECT count(*) FROM (SELECT v FROM ({both}) GROUP BY v HAVING sum(side) <> 0)")
+        if differing[0][0]:
+            changed.append(name)
+    return changed
+
+
+def differing_parts(engine: Engine, source: Source, written: Source, names: Sequence[str]) -> int:
+    """Rows of two files that stand in one of them only, looking at some columns."""
+    _side_by_side(engine, source, written)
+    parts = []
+    for view, file, side in (("before", source, 1), ("after", written, -1)):
+        cells = [f"coalesce({cleaned(file, file.column(name))}, '') AS c{i}" for i, name in enumerate(names)]
+        parts.append(f"SELECT {', '.join(cells)}, {side} AS side FROM {view}")
+    keys = ", ".join(f"c{i}" for i in range(len(names)))
+    sides = f"SELECT sum(side) AS n FROM ({' UNION ALL '.join(parts)}) GROUP BY {keys}"
+    return int(engine.rows(f"SELECT CAST(coalesce(sum(abs(n)), 0) AS BIGINT) FROM ({sides})")[0][0])

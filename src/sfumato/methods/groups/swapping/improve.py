@@ -1,0 +1,240 @@
+"""Improve a plan of swaps pair by pair: what attackers find, or nearly find, against what the pairs cost.
+
+Bounds on sums are a stand-in for what matters: whether anybody finds an area. Here that is asked directly. A step
+drops a pair, adds one, gives a giver another partner, or replaces a pair by one of another giver; it is taken if it
+pays. Steps are drawn beforehand from a passed generator, and a budget counts steps, not seconds.
+
+What swaps do to the tables of areas: how far shares of categories move, and how the mixture changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats
+from sfumato.base.compiled import compiled
+from sfumato.errors import StoppedError
+from sfumato.methods.groups.attack.exposure import Criteria, Spare, exposure, spare_of
+from sfumato.methods.groups.microfile import Microfile
+
+PRICE = 50.0  # what a unit of exposure is worth in units of cost
+STEPS, EACH, WORK = 15_000, 50, 30_000_000  # steps at most, for each giver, and times signals times areas
+PART, HEARD = 500, 1_000_000  # steps between two questions whether to stop, and times signals times areas
+DROP, ADD, PARTNER, GIVER = range(4)
+PAYS = 1e-9
+
+
+class Edges(NamedTuple):
+    """Possible pairs, by giver: those of giver g are numbers `start[g]` to `start[g + 1]`."""
+
+    start: Counts64
+    taker: Counts64
+    cost: Floats
+    giver_area: Codes
+    taker_area: Codes
+
+
+class Weights(NamedTuple):
+    """What givers and takers (rows) add to signals (columns), each signal's group, and what one record adds."""
+
+    giver: Floats
+    taker: Floats
+    group: Counts64
+    per_record: Floats
+
+
+@dataclass(frozen=True)
+class Improved:
+    """The pair that each giver is in, -1 for none, and how exposed areas were before and are after."""
+
+    used: Counts64
+    before: float
+    after: float
+
+
+def edges_of(cost: Floats, giver_area: Codes, taker_area: Codes, givers: Counts64, takers: Counts64) -> Edges:
+    """Pairs of a giver and a taker, in any order, as edges; each is kept once."""
+    pairs = np.unique(givers.astype(np.int64) * cost.shape[1] + takers)
+    givers, takers = pairs // cost.shape[1], pairs % cost.shape[1]
+    start = np.searchsorted(givers, np.arange(len(cost) + 1)).astype(np.int64)
+    return Edges(start, takers, cost[givers, takers], giver_area, taker_area)
+
+
+def improve(
+    edges: Edges,
+    weights: Weights,
+    held: Floats,
+    used: Counts64,
+    criteria: Criteria,
+    noise: np.random.Generator,
+    stop: Callable[[], bool] | None = None,
+) -> Improved:
+    """Improve the pairs in use. `held` is what each signal (row) shows in each area with them; it is not changed."""
+    held, used = held.copy(), used.copy()
+    spare = spare_of(held.shape[1], criteria.sensitive.shape[1])
+    signals = zip(held, weights.group, weights.per_record, strict=True)
+    exposed = np.array([exposure(shown, group, one, criteria, spare) for shown, group, one in signals])
+    before = float(exposed.sum())
+    steps = min(STEPS, EACH * len(used), WORK // held.size)
+    busy = np.zeros(len(edges.taker_area), np.bool_)
+    busy[edges.taker[used[used >= 0]]] = True
+    part = max(min(PART, HEARD // held.size), 1)
+    for done in range(0, steps, part):
+        if stop is not None and stop():
+            raise StoppedError("interrupted while a plan was improved; nothing was saved")
+        drawn = noise.random((min(part, steps - done), 4))
+        _steps(edges, weights, held, exposed, used, busy, criteria, spare, drawn)
+    return Improved(used, before, float(exposed.sum()))
+
+
+@compiled
+def _steps(
+    edges: Edges,
+    weights: Weights,
+    held: Floats,
+    exposed: Floats,
+    used: Counts64,
+    busy: Flags,
+    criteria: Criteria,
+    spare: Spare,
+    drawn: Floats,
+) -> None:
+    """Try a step for each row of numbers drawn, and take those that pay."""
+    signals, areas = held.shape
+    givers = len(used)
+    row, new = np.zeros(areas), np.zeros(signals)
+    for step in range(len(drawn)):
+        kind = int(drawn[step, 0] * 4)
+        out, into, edge = -1, -1, -1
+        if kind != ADD:  # the next giver in a pair, from a random one on
+            at = int(drawn[step, 1] * givers)
+            for further in range(givers):
+                if used[(at + further) % givers] >= 0:
+                    out = (at + further) % givers
+                    break
+            if out < 0:
+                continue
+        if kind == PARTNER:
+            into = out
+        elif kind != DROP:
+            into = int(drawn[step, 2] * givers)
+            if used[into] >= 0 and into != out:
+                continue
+        change = 0.0
+        if out >= 0:
+            change -= edges.cost[used[out]]
+        if into >= 0:
+            choices = edges.start[into + 1] - edges.start[into]
+            if choices == 0:
+                continue
+            edge = edges.start[into] + int(drawn[step, 3] * choices)
+            taken = edges.taker[edge]
+            if busy[taken] and (out < 0 or edges.taker[used[out]] != taken):
+                continue
+            change += edges.cost[edge]
+        # Where each amount goes back to, and where it goes away to; without a pair the amount is 0.
+        first, second = edges.taker[used[out]] if out >= 0 else 0, edges.taker[edge] if into >= 0 else 0
+        left, total = exposed.sum(), 0.0
+        for a in range(signals):
+            left -= exposed[a]
+            back = weights.giver[out, a] - weights.taker[first, a] if out >= 0 else 0.0
+            away = weights.giver[into, a] - weights.taker[second, a] if into >= 0 else 0.0
+            new[a] = exposed[a]
+            if back != 0 or away != 0:
+                for j in range(areas):
+                    row[j] = held[a, j]
+                _move(row, edges.taker_area[first], edges.giver_area[out], back)
+                _move(row, edges.giver_area[into], edges.taker_area[second], away)
+                new[a] = exposure(row, weights.group[a], weights.per_record[a], criteria, spare)
+            total += new[a] - exposed[a]
+            if (total - left) * PRICE + change >= -PAYS:  # whatever the rest would save
+                total = np.inf
+                break
+        if total * PRICE + change >= -PAYS:
+            continue
+        for a in range(signals):
+            exposed[a] = new[a]
+            if out >= 0:
+                back = weights.giver[out, a] - weights.taker[first, a]
+                _move(held[a], edges.taker_area[first], edges.giver_area[out], back)
+            if into >= 0:
+                away = weights.giver[into, a] - weights.taker[second, a]
+                _move(held[a], edges.giver_area[into], edges.taker_area[second], away)
+        if out >= 0:
+            busy[first] = False
+            used[out] = -1
+        if into >= 0:
+            busy[second] = True
+            used[into] = edge
+
+
+@compiled
+def _move(row: Floats, one: int, other: int, amount: float) -> None:
+    """Take an amount from one area to another; what only rounding leaves is nothing."""
+    row[one] -= amount
+    row[other] += amount
+    for area in (one, other):
+        if abs(row[area]) < PAYS:
+            row[area] = 0.0
+
+
+GROUPS = 8  # an attribute with more values is put into so many groups
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Shares of all records that moved, and of the tables area by attribute: the mean and the largest change of a
+    category's share (bias), and the mean change of an area's entropy, with its sign and without, in bits."""
+
+    rate: float
+    bias: float
+    largest: float
+    entropy: float
+    entropy_change: float
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: round(float(getattr(self, name)), 6) for name in self.__dataclass_fields__}
+
+
+def shift_of(before: Microfile, after: Codes) -> Shift:
+    """The shift that other areas of the same records make."""
+    biases, gains = [], []
+    for position, values in enumerate(before.values):
+        codes = _grouped(before.codes[position].astype(np.int64), len(values))
+        one, two = (_shares(codes, areas, len(before.areas)) for areas in (before.area_of, after))
+        biases.append(np.abs(two - one).reshape(-1))
+        gains.append(_entropy(two) - _entropy(one))
+    bias, gain = np.concatenate(biases), np.concatenate(gains)
+    rate = float((before.area_of != after).mean())
+    return Shift(rate, float(bias.mean()), float(bias.max()), float(np.abs(gain).mean()), float(gain.mean()))
+
+
+def _grouped(codes: Counts64, count: int) -> Counts64:
+    if count <= GROUPS:
+        return codes
+    of_value = np.bincount(codes, minlength=count)
+    middle = np.cumsum(of_value) - of_value / 2
+    grouped: Counts64 = np.minimum((middle * GROUPS / len(codes)).astype(np.int64), GROUPS - 1)[codes]
+    return grouped
+
+
+def _shares(codes: Counts64, area_of: Codes, areas: int) -> Floats:
+    width = int(codes.max(initial=0)) + 1
+    table = np.bincount(area_of.astype(np.int64) * width + codes, minlength=areas * width).reshape(areas, width)
+    shares: Floats = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
+    return shares
+
+
+def _entropy(shares: Floats) -> Floats:
+    """Bits of each row.
+
+    >>> _entropy(np.array([[0.5, 0.5], [1.0, 0.0]])).tolist()
+    [1.0, 0.0]
+    """
+    logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
+    bits: Floats = np.maximum(-(shares * logs).sum(axis=1), 0.0)
+    return bits

@@ -1,0 +1,283 @@
+"""Pair givers with takers at the least total cost, while linear totals per place stay within bounds.
+
+Who moves and with whom is a flow: each record in at most one pair. With one signal the program's corners are whole
+numbers and its optimum is exact; with several signals it bounds the whole-number optimum, and the gap is told.
+
+Most pairs are never needed. The program starts with the nearest takers of each giver in each place, and asks the
+prices of its optimum which of the other pairs would pay; when none does, the optimum is that of all pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats
+from sfumato.errors import SfumatoError, StoppedError
+
+NEAREST = 2
+NEAR = 24
+PRICED = 3
+TOLERANCE = 1e-7
+HALF = 0.5
+GAP = 2e-3
+KEPT = 6
+BEYOND = 1e-6
+
+
+@dataclass(frozen=True)
+class Transport:
+    """Givers (rows of `cost`) and takers (columns), their places, and what each adds to each signal.
+
+    `room[k, j]` is by how much signal k may grow in place j; negative where it must fall. A pair takes the giver's
+    weights from its place to the taker's, and the taker's the other way. A pair of infinite cost cannot be. `price[k]`
+    is what it costs to pass a bound of signal k by one; bounds without a finite price must be kept.
+    """
+
+    cost: Floats
+    giver_area: Codes
+    taker_area: Codes
+    giver_weights: Floats
+    taker_weights: Floats
+    room: Floats
+    price: Floats
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The chosen pairs, their cost, and a bound on the cost of all choices that pass bounds with a price by no more.
+
+    `pool` are all pairs that the program knew.
+    """
+
+    givers: Counts64
+    takers: Counts64
+    cost: float
+    bound: float
+    exact: bool
+    pool: tuple[Counts64, Counts64]
+
+
+def least_cost(
+    problem: Transport,
+    nodes: int = 4,
+    stop: Callable[[], bool] | None = None,
+    *,
+    pool: tuple[Counts64, Counts64] | None = None,
+    close: float = 0.0,
+    beyond: float = 0.0,
+) -> Pairs | None:
+    """The cheapest pairs within the bounds, or None if no pairs are. It can be stopped between two programs.
+
+    Where bounds contradict each other, any may be passed by as much as `beyond`, at a price that no pair has.
+
+    The program may start from a `pool` of pairs, and end when its optimum is as close, as a share, to a bound on that
+    of all pairs: each giver is in at most one pair, so no other pairs save more than each giver's least reduced cost.
+    """
+    rows, columns = nearest_pairs(problem.cost, problem.taker_area, NEAREST) if pool is None else pool
+    looked_at = np.unique(np.concatenate([columns, nearest_pairs(problem.cost, problem.taker_area, NEAR)[1]]))
+    everyone = np.arange(problem.cost.shape[1])
+    while True:
+        if stop is not None and stop():
+            raise StoppedError("interrupted while searching for pairs; nothing was saved")
+        solved = _solve(problem, rows, columns)
+        # Prices are asked of near takers first, and of all of them only when none of those pays.
+        more = None if close else _paying(problem, rows, columns, solved.prices, looked_at)
+        saving = 0.0
+        if more is None:
+            more = _paying(problem, rows, columns, solved.prices, everyone)
+            if more is None:
+                break
+            saving = more.saving
+            if close and solved.beyond <= BEYOND + beyond and saving <= close * solved.pairs:
+                break
+            looked_at = np.union1d(looked_at, more.takers)
+        rows, columns = np.concatenate([rows, more.givers]), np.concatenate([columns, more.takers])
+    if solved.beyond > BEYOND + beyond:
+        return None
+    share = solved.shares
+    exact = saving == 0.0 and bool(np.abs(share - share.round()).max(initial=0.0) <= 1e-6)
+    if not exact:
+        share = _whole(problem, rows, columns, share, nodes)
+    chosen = share > 0.5
+    total = float(problem.cost[rows[chosen], columns[chosen]].sum())
+    return Pairs(rows[chosen], columns[chosen], total, max(solved.pairs - saving, 0.0), exact, (rows, columns))
+
+
+@dataclass(frozen=True)
+class _Paying:
+    """Pairs that would lower the optimum, and the most that all pairs together could."""
+
+    givers: Counts64
+    takers: Counts64
+    saving: float
+
+
+@dataclass(frozen=True)
+class _Solved:
+    shares: Floats
+    prices: Floats
+    pairs: float
+    beyond: float
+
+
+def nearest_pairs(cost: Floats, taker_area: Codes, limit: int) -> tuple[Counts64, Counts64]:
+    """Some of the nearest takers of each giver in each place."""
+    near_rows, near_columns = [], []
+    for area in np.unique(taker_area):
+        there = np.flatnonzero(taker_area == area)
+        count = min(limit, len(there))
+        near = np.argpartition(cost[:, there], count - 1, axis=1)[:, :count]
+        rows, columns = np.repeat(np.arange(len(cost)), count), there[near].reshape(-1)
+        possible = np.isfinite(cost[rows, columns])
+        near_rows.append(rows[possible])
+        near_columns.append(columns[possible])
+    return np.concatenate(near_rows), np.concatenate(near_columns)
+
+
+def _constraints(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Any, Floats]:
+    """Each giver and taker once, each signal of each place within its room."""
+    from scipy.sparse import csr_array
+
+    givers, takers = problem.cost.shape
+    signals, areas = problem.room.shape
+    edges = np.arange(len(rows))
+    shift = problem.giver_weights[:, rows] - problem.taker_weights[:, columns]
+    parts = [(rows, edges, np.ones(len(rows))), (givers + columns, edges, np.ones(len(rows)))]
+    for k in range(signals):
+        first = givers + takers + k * areas
+        parts.append((first + problem.giver_area[rows], edges, -shift[k]))
+        parts.append((first + problem.taker_area[columns], edges, shift[k]))
+    row, edge, value = (np.concatenate([part[i] for part in parts]) for i in range(3))
+    shape = (givers + takers + signals * areas, len(rows))
+    return csr_array((value, (row, edge)), shape=shape), np.concatenate(
+        [np.ones(givers + takers), problem.room.reshape(-1)]
+    )
+
+
+def _elastic(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Any, Floats, Floats]:
+    """The constraints with a dear way out of every bound, so that prices always tell which pairs would help."""
+    from scipy.sparse import coo_array, hstack
+
+    matrix, limits = _constraints(problem, rows, columns)
+    bounds = problem.room.size
+    first = matrix.shape[0] - bounds
+    out = coo_array((-np.ones(bounds), (first + np.arange(bounds), np.arange(bounds))), shape=(matrix.shape[0], bounds))
+    dear = 1000.0 * (float(problem.cost.max(where=np.isfinite(problem.cost), initial=0.0)) + 1)
+    price = np.repeat(np.where(np.isinf(problem.price), dear, problem.price), problem.room.shape[1])
+    return hstack([matrix, out]).tocsr(), limits, np.concatenate([problem.cost[rows, columns], price])
+
+
+def _solve(problem: Transport, rows: Counts64, columns: Counts64) -> _Solved:
+    from scipy.optimize import linprog
+
+    matrix, limits, cost = _elastic(problem, rows, columns)
+    solved = linprog(cost, A_ub=matrix, b_ub=limits, bounds=(0, None), method="highs-ds")
+    if solved.status != 0 or solved.x is None:
+        raise SfumatoError(f"the linear program failed: {solved.message}")
+    shares = solved.x[: len(rows)]
+    passed = solved.x[len(rows) :].reshape(problem.room.shape)
+    beyond = float(passed[np.isinf(problem.price)].max(initial=0.0))
+    pairs = float(cost[: len(rows)] @ shares)
+    return _Solved(shares, solved.ineqlin.marginals, pairs, beyond)
+
+
+def _paying(problem: Transport, rows: Counts64, columns: Counts64, prices: Floats, takers: Counts64) -> _Paying | None:
+    """Pairs outside the program whose reduced cost is negative: the best few of each giver, or None."""
+    givers, total = problem.cost.shape
+    per_area = prices[givers + total :].reshape(problem.room.shape)
+    pairs: list[tuple[Counts64, Counts64]] = []
+    saving = 0.0
+    listed = np.full(total, -1)
+    listed[takers] = np.arange(len(takers))
+    for a in np.unique(problem.giver_area):
+        mine = np.flatnonzero(problem.giver_area == a)
+        step = per_area[:, a][:, None] - per_area[:, problem.taker_area[takers]]
+        reduced = problem.cost[np.ix_(mine, takers)]
+        reduced -= prices[mine][:, None]
+        reduced -= prices[givers + takers] + (step * problem.taker_weights[:, takers]).sum(axis=0)
+        reduced += problem.giver_weights[:, mine].T @ step
+        inside = np.isin(rows, mine) & (listed[columns] >= 0)
+        reduced[np.searchsorted(mine, rows[inside]), listed[columns[inside]]] = 0.0
+        saving -= float(np.minimum(reduced.min(axis=1, initial=0.0), 0.0).sum())
+        few = _best_few(reduced, -TOLERANCE)
+        if few is not None:
+            pairs.append((mine[few[0]], takers[few[1]]))
+    if not pairs:
+        return None
+    givers_, takers_ = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
+    return _Paying(givers_, takers_, saving)
+
+
+def _best_few(worth: Floats, limit: float, count: int = PRICED) -> tuple[Counts64, Counts64] | None:
+    count = min(count, worth.shape[1])
+    near = np.argpartition(worth, count - 1, axis=1)[:, :count]
+    rows = np.repeat(np.arange(len(worth)), count)
+    columns = near.reshape(-1)
+    good = worth[rows, columns] < limit
+    return (rows[good], columns[good]) if good.any() else None
+
+
+def _whole(problem: Transport, rows: Counts64, columns: Counts64, share: Floats, nodes: int) -> Floats:
+    """Whole pairs near the program's optimum: what it decided stays, the few givers it split are decided anew, unless
+    no nodes are allowed: then the largest shares win.
+
+    Whole records cannot meet a bound to the last grade, so each may be passed by half a record.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    if not nodes:
+        return _rounded(rows, columns, share)
+    sure = share > 1 - 1e-6
+    settled = np.isin(rows, rows[sure]) | np.isin(columns, columns[sure])
+    open_ = np.flatnonzero(~settled & ((share > 1e-6) | _cheapest(problem, rows, columns, ~settled)))
+    matrix, limits, cost = _elastic(problem, rows, columns)
+    bounds = problem.room.size
+    limits[-bounds:] += HALF
+    whole = np.where(sure, 1.0, 0.0)
+    left = limits - matrix[:, : len(rows)] @ whole
+    chosen = np.concatenate([open_, len(rows) + np.arange(bounds)])
+    solved = milp(
+        cost[chosen],
+        integrality=np.concatenate([np.ones(len(open_)), np.zeros(bounds)]),
+        bounds=Bounds(0, np.concatenate([np.ones(len(open_)), np.full(bounds, np.inf)])),
+        constraints=LinearConstraint(matrix[:, chosen], -np.inf, left),
+        # Not a time limit: the result must not depend on how busy the machine is.
+        options={"node_limit": nodes, "mip_rel_gap": GAP},
+    )
+    tried = [_rounded(rows, columns, share)]
+    if solved.x is not None:
+        whole[open_] = solved.x[: len(open_)].round()
+        tried.append(whole)
+
+    def worth(pairs: Floats) -> float:
+        over = np.maximum(matrix[-bounds:, : len(rows)] @ pairs - limits[-bounds:], 0)
+        return float(cost[: len(rows)] @ pairs + cost[-bounds:] @ over)
+
+    return min(tried, key=worth)
+
+
+def _cheapest(problem: Transport, rows: Counts64, columns: Counts64, free: Flags) -> Flags:
+    """The few cheapest of each giver's free pairs: the others would only slow the search for whole pairs down."""
+    cost = np.where(free, problem.cost[rows, columns], np.inf)
+    order = np.lexsort((cost, rows))
+    first = np.searchsorted(rows[order], rows[order])
+    chosen = np.zeros(len(rows), np.bool_)
+    chosen[order] = np.arange(len(rows)) - first < KEPT
+    return chosen & free
+
+
+def _rounded(rows: Counts64, columns: Counts64, share: Floats) -> Floats:
+    """The plain way to whole pairs: the largest shares first, each giver and taker once, as many as there were."""
+    chosen, givers, takers = np.zeros(len(rows)), set[int](), set[int]()
+    for edge in np.argsort(-share, kind="stable")[: int((share > 1e-6).sum())].tolist():
+        if len(givers) >= np.ceil(share.sum() - 1e-6):
+            break
+        if int(rows[edge]) not in givers and int(columns[edge]) not in takers:
+            chosen[edge] = 1.0
+            givers.add(int(rows[edge]))
+            takers.add(int(columns[edge]))
+    return chosen

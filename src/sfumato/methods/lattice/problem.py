@@ -1,0 +1,474 @@
+"""The lattice as a problem: the releases of any nodes with their objectives and limits, and the bounds of nodes.
+
+Measures that the walk knows are evaluated by it; any other is evaluated on the class table of each release, which is
+slower and always right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from sfumato.base.arrays import Codes, Counts64, Floats
+from sfumato.errors import MeasureError
+from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.criteria import Criterion
+from sfumato.measures.measure import Goal, Measure, NodeFigures
+from sfumato.measures.registry import DISTINCT_L, GENERAL_LOSS, WEIGHTED_K, K
+from sfumato.measures.suppression import refuse_wildcards, suppress_planned
+from sfumato.measures.thresholds import (
+    DEMANDED,
+    HALF,
+    MEASURED,
+    SOUGHT,
+    Threshold,
+    class_levels,
+    is_criterion,
+    level_of,
+    quantised,
+    releases,
+    value_at,
+)
+from sfumato.measures.units import releases_of
+from sfumato.methods.lattice.rollup import Reads, Releases, RollUp, covered_leaves, full_sums
+from sfumato.methods.lattice.rule import FAILING, SUM_K, SUM_L, WRONG, Rule
+from sfumato.plans.recodings import at_levels
+from sfumato.tables.frequency import FrequencyTable
+
+# Criteria that compare shares of units' records: sums of fractions, which the walk's whole numbers do not carry.
+BY_SHARES = (Criterion.ENTROPY, Criterion.RECURSIVE_L, Criterion.RECURSIVE_C, Criterion.CLOSENESS)
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """The releases of nodes: `start[i]:start[i + 1]` are those of node i, the one that suppresses most first.
+
+    Of each release the natural value of every goal, the general loss, the units and the records suppressed and
+    the worst level of every criterion; of each node the goals' bounds, natural too, and the units that no
+    coarser node can save.
+    """
+
+    start: Counts64
+    values: Floats
+    losses: Floats
+    suppressed: Counts64
+    suppressed_rows: Counts64
+    worst: Floats
+    bounds: Floats
+    failing: Counts64
+
+    @property
+    def node(self) -> Counts64:
+        """The node of each release, as its place among those asked for."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+
+class LatticeProblem:
+    """A table's lattice with goals, a suppression budget, and attribute weights.
+
+    The first `sought` goals are objectives, the others limits. By default a release is a node and a threshold for each
+    class criterion that is sought; a criterion that is only demanded has its limit for a threshold (docs/lattice.md).
+    With `floor` a class size is demanded that is no goal. With `paper` the rule of the paper holds: whole sizes go, as
+    many as the budget allows, and no other criterion takes classes out (docs/readings.md, 1.1).
+    """
+
+    def __init__(
+        self,
+        table: FrequencyTable,
+        goals: Sequence[Goal],
+        budget: int,
+        floor: int = 0,
+        weights: Mapping[str, float] | None = None,
+        threads: int | None = None,
+        sought: int | None = None,
+        paper: bool = False,
+    ) -> None:
+        goals = [replace(goal, measure=goal.measure.for_table(table, budget > table.removed)) for goal in goals]
+        self.table, self.goals, self.budget, self.floor, self.threads = table, tuple(goals), budget, floor, threads
+        self.sought, self.paper = len(self.goals) if sought is None else sought, paper
+        self.weights = np.array([(weights or {}).get(name, 1.0) for name in table.columns])
+        self.shape = tuple(domain.hierarchy.height + 1 for domain in table.domains)
+        self.thresholds = self._thresholds()
+        self.walks = self._walkable()
+        self.counts_units = not self.walks and self._sizes_in_units()
+
+    @property
+    def space(self) -> int:
+        return int(np.prod([int(size) for size in self.shape], dtype=object))
+
+    def demanding(self, floor: int, goals: Sequence[Goal], sought: int) -> LatticeProblem:
+        """The same lattice with some of its goals, where exactly the classes below `floor` are suppressed."""
+        result = copy(self)
+        result.goals, result.floor, result.sought = tuple(goals), floor, sought
+        result.thresholds = result._thresholds()
+        return result
+
+    def _thresholds(self) -> tuple[Threshold, ...]:
+        """The class criteria, size first: sought where one is an objective, demanded where it has a limit."""
+        limit = float(self.floor) if self.floor else -np.inf
+        result: dict[tuple[object, ...], Threshold] = {
+            _kind(K): Threshold(K, DEMANDED if self.floor else MEASURED, limit)
+        }
+        loose = False
+        for position, goal in enumerate(self.goals):
+            if not is_criterion(goal.measure, goal.direction):
+                # A mean over records may gain by suppression; what only loses by it needs no threshold of its own.
+                loose = loose or not (goal.bounded and goal.measure.bound == "unsuppressed")
+                continue
+            known = result.get(_kind(goal.measure), Threshold(goal.measure, MEASURED))
+            mode = SOUGHT if position < self.sought else max(known.mode, DEMANDED)
+            least = known.limit if goal.limit is None else max(known.limit, level_of(goal.measure, goal.limit))
+            result[_kind(goal.measure)] = replace(known, mode=max(mode, known.mode), limit=least)
+        size = result[_kind(K)]
+        if self.paper:
+            result = {kind: Threshold(threshold.measure, MEASURED) for kind, threshold in result.items()}
+            demanded = size.mode == DEMANDED
+            result[_kind(K)] = replace(
+                size, mode=DEMANDED if demanded else SOUGHT, limit=size.limit if demanded else -np.inf
+            )
+        elif loose and size.mode == MEASURED:
+            result[_kind(K)] = replace(size, mode=SOUGHT)
+        return tuple(result.values())
+
+    @property
+    def _sensitive(self) -> set[object]:
+        """The criteria of sensitive columns among the goals; None for other measures of them."""
+        return {
+            _kind(goal.measure)[0] if is_criterion(goal.measure, goal.direction) else None
+            for goal in self.goals
+            if goal.measure.reads == "sensitive"
+        }
+
+    @property
+    def _reads_counts(self) -> bool:
+        """Whether the walk counts how often sensitive values occur, and not only which ones do."""
+        return bool(self._sensitive - {Criterion.DISTINCT}) or self.table.units is not None
+
+    @cached_property
+    def rollup(self) -> RollUp:
+        reads = {goal.measure.reads for goal in self.goals}
+        return RollUp(
+            self.table,
+            Reads(
+                counts=bool(self._sensitive - {Criterion.DISTINCT}),
+                sets=bool(self._sensitive),
+                label="label" in reads,
+                people="population" in reads,
+            ),
+        )
+
+    def figures(self, nodes: Codes) -> Figures:
+        """The figures of nodes, in the order they are given."""
+        if self.walks:
+            return self._walked(nodes)
+        return self._in_units(nodes) if self.counts_units else self._plain(nodes)
+
+    def known(self, goal: Goal, nodes: Codes) -> Floats | None:
+        """The goal's bound at nodes without evaluating them, minimised; None where it is not known."""
+        walked = goal.measure.walked
+        if walked is None or not walked.from_margins or not goal.bounded:
+            return None
+        everyone = np.full(len(nodes), self.table.rows)
+        sums = full_sums(self._covered, nodes)  # the margins alone: a table may be too wide for the walk
+        return np.asarray(goal.sign * walked.value(NodeFigures(self.table, self.weights, nodes, everyone, sums)))
+
+    @cached_property
+    def _covered(self) -> list[Counts64]:
+        return covered_leaves(self.table)
+
+    def classes(self, node: Sequence[int]) -> ClassTable:
+        """The class table of a node before suppression."""
+        result = classify(self.table, at_levels(self.table, node), tuple(self.weights.tolist()))
+        return result if self.paper else replace(result, reference="input")
+
+    def _walkable(self) -> bool:
+        if any(domain.wildcard for domain in self.table.domains):
+            return False
+        several = len(self.table.sensitive) > 1
+        if not self._walkable_in_units():
+            return False
+        for goal in self.goals:
+            measure = goal.measure
+            if is_criterion(measure, goal.direction) and measure.per_class is not None:
+                if self.paper and measure.per_class.whole:  # the paper's rule measures them on what is kept
+                    return False
+                if self.table.special and measure.reads == "sensitive" and self._reads_counts:
+                    return False  # compiled loops know what is harmless or missing of sets of values alone
+            elif measure.walked is None or (several and measure.reads == "sensitive"):
+                return False
+        try:
+            return self.rollup is not None
+        except MeasureError:
+            return False
+
+    def _walkable_in_units(self) -> bool:
+        """Whether what is counted adds up over tuples, so that the walk can carry it from node to node."""
+        units = self.table.units
+        if units is None:
+            return all(self.table.units_for(name) is None for name in self._measured)
+        if not units.constant or any(self.table.units_for(name) is not units for name in self._measured):
+            return False
+        for goal in self.goals:
+            measure = goal.measure
+            if is_criterion(measure, goal.direction):
+                if measure.per_class is None or measure.per_class.criterion in BY_SHARES:
+                    return False
+            elif measure.walked is None or not (measure.walked.from_margins or measure.name == WEIGHTED_K.name):
+                return False
+        return True
+
+    def _sizes_in_units(self) -> bool:
+        """Whether sizes in units alone decide, and all else follows from margins."""
+        if self.table.units is None or any(domain.wildcard for domain in self.table.domains):
+            return False
+        if any(len(domain.labels) != len(domain.hierarchy.leaves) for domain in self.table.domains):
+            return False
+        if self.table.removed or len(self.thresholds) != 1:
+            return False
+        if self.thresholds[0].mode == SOUGHT and self.thresholds[0].limit > -np.inf:
+            return False
+        sizes = [goal for goal in self.goals if is_criterion(goal.measure, goal.direction)]
+        others = [goal.measure.walked for goal in self.goals if goal not in sizes]
+        return all(_kind(goal.measure) == _kind(K) for goal in sizes) and all(
+            walked is not None and walked.from_margins for walked in others
+        )
+
+    def _in_units(self, nodes: Codes) -> Figures:
+        """The figures of nodes where units have records in several tuples."""
+        size = self.thresholds[0]
+        least = int(np.ceil(size.limit - HALF)) if np.isfinite(size.limit) else 0
+        parts = [
+            releases_of(self.table, at_levels(self.table, node), size.mode, least, self.budget, not self.paper)
+            for node in nodes.tolist()
+        ]
+        start = np.concatenate([[0], np.cumsum([len(rows) for rows, _, _ in parts])]).astype(np.int64)
+        node = np.repeat(np.arange(len(nodes)), np.diff(start))
+        found = np.concatenate([np.empty((0, 3 + len(self.shape)), np.int64), *(rows for rows, _, _ in parts)])
+        best = np.array([highest for _, highest, _ in parts], dtype=np.float64)
+        units, records, hidden = found[:, 1], found[:, 2], found[:, 3:]
+        sums = full_sums(self._covered, nodes)
+        kept = self.table.records - records
+        released = NodeFigures(self.table, self.weights, nodes[node], kept, sums[node] - hidden)
+        whole = NodeFigures(self.table, self.weights, nodes, np.full(len(nodes), self.table.rows), sums)
+        worst = found[:, 0].astype(np.float64)
+        values, bounds = [], []
+        for goal in self.goals:
+            measure = goal.measure
+            if is_criterion(measure, goal.direction):
+                values.append(_natural(measure, worst))
+                bounds.append(_natural(measure, best))
+            else:
+                values.append(_walked_value(measure, released))
+                bounds.append(_walked_value(measure, whole))
+        return Figures(
+            start,
+            _columns(values, len(worst)),
+            _walked_value(GENERAL_LOSS, released),
+            units,
+            records,
+            worst[:, None],
+            _columns(bounds, len(nodes)),
+            np.array([short for _, _, short in parts], dtype=np.int64),
+        )
+
+    @property
+    def _measured(self) -> list[str]:
+        """The sensitive columns that some goal reads."""
+        reads = any(goal.measure.reads == "sensitive" for goal in self.goals)
+        return list(self.table.sensitive) if reads else []
+
+    @cached_property
+    def rule(self) -> Rule:
+        """The thresholds as compiled loops read them."""
+        several = self.thresholds
+        return Rule(
+            kinds=np.array([_criterion(threshold) for threshold in several], dtype=np.int64),
+            parameters=np.array([threshold.parameter() for threshold in several]),
+            modes=np.array([threshold.mode for threshold in several], dtype=np.int64),
+            limits=np.array([threshold.limit - HALF for threshold in several]),
+            counts=np.array([threshold.counts for threshold in several], dtype=np.bool_),
+            budget=max(self.budget - self.table.removed, 0),
+            every=not self.paper,
+            mass=self.rollup.tallies.mass,
+            people=self.rollup.tallies.people,
+            own=int(any(goal.measure.reads == "sensitive" and goal.measure.walked is not None for goal in self.goals)),
+            label=self.rollup.tallies.label,
+            sizes=len(several) == 1
+            and self.rollup.tallies.width == (0 if self.table.units is None else 1)
+            and (several[0].mode == DEMANDED or several[0].limit == -np.inf),
+        )
+
+    def _walked(self, nodes: Codes) -> Figures:
+        result = self.rollup.evaluate(nodes, self.rule, self.threads)
+        released, whole = self._released(result), self._whole(result)
+        column = {_kind(threshold.measure): position for position, threshold in enumerate(self.thresholds)}
+        values, bounds = [], []
+        for goal in self.goals:
+            measure = goal.measure
+            if is_criterion(measure, goal.direction):
+                position = column[_kind(measure)]
+                values.append(_natural(measure, result.worst[:, position]))
+                bounds.append(_natural(measure, result.best[:, position]))
+            else:
+                values.append(_walked_value(measure, released))
+                bounds.append(_walked_value(measure, whole))
+        return Figures(
+            result.start,
+            _columns(values, len(result.worst)),
+            _walked_value(GENERAL_LOSS, released),
+            result.suppressed,
+            result.suppressed_rows,
+            result.worst,
+            _columns(bounds, len(nodes)),
+            result.whole[:, FAILING] + self.table.removed,
+        )
+
+    def _released(self, result: Releases) -> NodeFigures:
+        """What the walk counted of the records that are kept."""
+        return NodeFigures(
+            self.table,
+            self.weights,
+            result.nodes[result.node],
+            self.table.records - result.suppressed_rows,
+            self.rollup.column_sums(result),
+            size_sum=result.figures[:, SUM_K],
+            own_sum=result.figures[:, SUM_L],
+            mislabelled=result.figures[:, WRONG],
+        )
+
+    def _whole(self, result: Releases) -> NodeFigures:
+        """The same with nothing suppressed."""
+        return NodeFigures(
+            self.table,
+            self.weights,
+            result.nodes,
+            np.full(len(result.nodes), self.table.rows),
+            full_sums(self._covered, result.nodes),
+            size_sum=result.whole[:, SUM_K],
+            own_sum=result.whole[:, SUM_L],
+            mislabelled=result.whole[:, WRONG],
+        )
+
+    def _plain(self, nodes: Codes) -> Figures:
+        counts, values, losses, suppressed, rows, worst, bounds, failing = [], [], [], [], [], [], [], []
+        for node in nodes.tolist():
+            whole = self.classes(node)
+            _ = whole.groups, whole.covers  # worked out once for all releases of the node
+            levels = [class_levels(threshold.measure, whole) for threshold in self.thresholds]
+            made = 0
+            for classes in self._releases(whole, levels):
+                values.append([goal.measure.value(classes) for goal in self.goals])
+                losses.append(GENERAL_LOSS.value(classes))
+                suppressed.append(classes.suppressed_units)
+                rows.append(classes.suppressed_rows)
+                worst.append(self._worst(classes, levels))
+                made += 1
+            counts.append(made)
+            bounds.append([_bound(goal, whole, self.budget) for goal in self.goals])
+            certain = np.zeros(len(whole.rows), dtype=np.bool_)
+            for threshold, level in zip(self.thresholds, levels, strict=True):
+                if threshold.counts:
+                    certain |= quantised(level) < threshold.limit - HALF
+            failing.append(whole.counted(certain) + self.table.removed)
+        start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return Figures(
+            start,
+            np.array(values, dtype=np.float64).reshape(len(losses), len(self.goals)),
+            np.array(losses),
+            np.array(suppressed, dtype=np.int64),
+            np.array(rows, dtype=np.int64),
+            np.array(worst, dtype=np.float64).reshape(len(losses), len(self.thresholds)),
+            np.array(bounds, dtype=np.float64).reshape(len(nodes), len(self.goals)),
+            np.array(failing, dtype=np.int64),
+        )
+
+    def _worst(self, classes: ClassTable, levels: Sequence[Floats]) -> list[float]:
+        if classes.pairs is not None and classes.kept.any():
+            levels = [class_levels(threshold.measure, classes, whole=False) for threshold in self.thresholds]
+        return [float(level[classes.kept].min(initial=np.inf)) for level in levels]
+
+    def _releases(self, whole: ClassTable, levels: Sequence[Floats]) -> list[ClassTable]:
+        """The class tables of a node's releases, the one that suppresses most first."""
+        if whole.pairs is not None and self.budget > whole.suppressed_units:
+            return self._crowds(whole)
+        result = [
+            whole.with_suppressed(gone)
+            for gone in releases(self.thresholds, levels, whole, self.budget, not self.paper)
+        ]
+        return sorted(result, key=lambda classes: -classes.suppressed_rows)
+
+    def _crowds(self, whole: ClassTable) -> list[ClassTable]:
+        """The same where missing values match anything: for each k the largest set of classes that all have it."""
+        least = {threshold.measure.name: threshold for threshold in self.thresholds if threshold.mode != MEASURED}
+        if self.paper or any(not threshold.counts for threshold in least.values()):
+            refuse_wildcards(whole)
+        size, diverse = (least.get(result.name, Threshold(result, MEASURED)) for result in (K, DISTINCT_L))
+        if diverse.mode == SOUGHT:
+            refuse_wildcards(whole)
+        below = [0 if each.limit == -np.inf else int(np.ceil(each.limit - HALF)) for each in (size, diverse)]
+        result = [suppress_planned(whole, *below)]
+        while size.mode == SOUGHT and result[-1].kept.any():
+            reached = result[-1]
+            more = suppress_planned(reached, int(reached.size[reached.kept].min()) + 1, below[1])
+            if more.suppressed_units > self.budget or not more.kept.any():
+                break
+            result.append(more)
+        return result[::-1]
+
+    def violation(self, figures: Figures) -> Floats:
+        """By how much releases break the limits and the budget, as shares of them; 0 where they meet all."""
+        broken = np.maximum(figures.suppressed - self.budget, 0) / self.table.persons
+        for column, goal in enumerate(self.goals):
+            if goal.limit is not None:
+                excess = goal.sign * (figures.values[:, column] - goal.limit)
+                broken = broken + np.where(excess <= 2 * HALF, 0.0, excess / max(abs(goal.limit), 1.0))
+        return np.asarray(np.where(np.isnan(broken), np.inf, broken))
+
+
+def _kind(measure: Measure) -> tuple[object, ...]:
+    """What tells criteria apart: k and the prosecutor's risk both are about sizes."""
+    per_class = measure.per_class
+    if per_class is None:
+        return (measure.name,)
+    return (per_class.criterion, measure.parameters.get(per_class.parameter))
+
+
+def _criterion(threshold: Threshold) -> int:
+    per_class = threshold.measure.per_class
+    return -1 if per_class is None else int(per_class.criterion)
+
+
+def _natural(measure: Measure, levels: Floats) -> Floats:
+    """Levels as values: `value_at` for many."""
+    if measure.per_class is not None and measure.per_class.risk:
+        return np.asarray(np.divide(1.0, levels, out=np.full(len(levels), np.inf), where=levels > 0))
+    return levels if measure.direction == "max" else -levels
+
+
+def _columns(parts: Sequence[Floats | Counts64], rows: int) -> Floats:
+    if not parts:
+        return np.empty((rows, 0))
+    return np.stack([np.asarray(part, dtype=np.float64) for part in parts], axis=1)
+
+
+def _walked_value(measure: Measure, nodes: NodeFigures) -> Floats:
+    if measure.walked is None:
+        raise MeasureError(f"{measure.name} by the walk", expected="a measure that the walk computes")
+    return np.asarray(measure.walked.value(nodes), dtype=np.float64)
+
+
+def _bound(goal: Goal, whole: ClassTable, budget: int) -> float:
+    """A goal's bound at one node from its class table."""
+    if not goal.bounded:
+        return float("nan")
+    if goal.measure.bound == "unsuppressed":
+        return goal.measure.value(whole)
+    levels = class_levels(goal.measure, whole)  # the best that suppressing the worst classes first can reach
+    order = np.argsort(levels, kind="stable")
+    gone = whole.upto(order)
+    position = min(int(np.searchsorted(gone, budget - whole.table.removed, side="right")), len(order) - 1)
+    return value_at(goal.measure, float(levels[order][position]))

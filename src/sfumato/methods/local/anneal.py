@@ -1,0 +1,476 @@
+"""Method 3, first part: anneal classes record by record, between neighbours.
+
+A record moves to the class of a neighbour, or changes places with a record there; a class that grows to 2k records is
+divided, one of few records is dissolved, its records going to the classes of their neighbours, and a new class is made
+of records that others can spare. A change that pays is made; one that does not is made with a probability that falls
+with what it costs and with the temperature. Steps are drawn from a generator whose state is an array, and a budget
+counts steps, not seconds.
+
+Records one by one in their classes, with the cells near each: what annealing changes.
+
+A record is moved by `put`, which keeps the units and costs of classes up to date; changes are noted and can be undone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.base.arrays import Codes, Counts64, Floats
+from sfumato.base.compiled import compiled
+from sfumato.methods.local.boxes import gather
+from sfumato.methods.local.improve import State, draw
+from sfumato.methods.local.model import Classes, Labels, cell_cost
+
+TABLE = 1 << 20  # costs of runs that are worked out in advance, for a column
+LENT = 16  # of a large cell, so many times k records take part; the others are a class of their own
+DISSOLVED = 200  # classes of larger k are not dissolved
+NONE = -1
+Numbers = npt.NDArray[np.int32]
+
+
+class Sizes(NamedTuple):
+    """What runs of units cost: `cost[start[j] + low * units + high]` for column j; a wide column has the start -1."""
+
+    start: Counts64
+    units: Counts64
+    cost: Floats
+
+
+class Records(NamedTuple):
+    """Records in classes: `cell[r]` and `home[r]` of record r, which is `member[home, slot[r]]`.
+
+    Records of cell c are `first[c]` to below `first[c + 1]`, its neighbours `near[c]`. Class i has `rows[i]` records
+    between the units `low[i]` and `high[i]`, each of which pays `cost[i]`. `free` is a stack of numbers of classes
+    without records, `free_size[0]` high; `listed[i]`: class i is on it. `moved` notes changes, for undoing them.
+    """
+
+    cell: Numbers
+    home: Numbers
+    slot: Numbers
+    first: Counts64
+    near: Numbers
+    member: Numbers
+    rows: Counts64
+    low: Numbers
+    high: Numbers
+    cost: Floats
+    free: Counts64
+    free_size: Counts64
+    listed: npt.NDArray[np.bool_]
+    moved: Counts64
+    moved_from: Counts64
+    spare_low: Numbers
+    spare_high: Numbers
+
+
+def sizes_of(labels: Labels) -> Sizes:
+    """The costs of all runs of each column, where there are not too many."""
+    units = np.diff(labels.unit)
+    tables, start, at = [np.zeros(0)], [], 0
+    for j, n in enumerate(units.tolist()):
+        known = n * n <= TABLE
+        start.append(at if known else NONE)
+        if known:
+            tables.append(run_costs(labels, j, n))
+            at += n * n
+    return Sizes(np.array(start, np.int64), units, np.concatenate(tables))
+
+
+@compiled
+def run_costs(labels: Any, j: int, units: int) -> Floats:
+    """What a record pays for each run of a column's units."""
+    table = np.zeros(units * units)
+    for low in range(units):
+        for high in range(low, units):
+            table[low * units + high] = cell_cost(labels, j, low, high)
+    return table
+
+
+@compiled
+def run_cost(labels: Any, sizes: Any, j: int, low: Any, high: Any) -> float:
+    if sizes.start[j] < 0:
+        return cell_cost(labels, j, low, high)
+    return sizes.cost[sizes.start[j] + low * sizes.units[j] + high]  # type: ignore[no-any-return]
+
+
+@compiled
+def extent_cost(labels: Any, sizes: Any, low: Numbers, high: Numbers) -> float:
+    cost = 0.0
+    for j in range(len(low)):
+        cost += run_cost(labels, sizes, j, np.int64(low[j]), np.int64(high[j]))
+    return cost
+
+
+@compiled
+def with_record(labels: Any, sizes: Any, codes: Codes, low: Numbers, high: Numbers, c: int) -> float:
+    """What a record pays in a class whose units are stretched to a cell."""
+    cost = 0.0
+    for j in range(len(low)):
+        v = codes[c, j]
+        cost += run_cost(labels, sizes, j, np.int64(min(low[j], v)), np.int64(max(high[j], v)))
+    return cost
+
+
+@compiled
+def without(codes: Codes, records: Any, r: int) -> None:
+    """The units of the class of r without r, in `spare_low` and `spare_high`. The class has another record."""
+    i, c = records.home[r], records.cell[r]
+    rows = records.rows[i]
+    for j in range(codes.shape[1]):
+        low, high = records.low[i, j], records.high[i, j]
+        v = codes[c, j]
+        if low < high and v in (low, high):
+            new_low, new_high, alone = high, low, True
+            for e in range(rows):
+                other = records.member[i, e]
+                if other != r:
+                    u = codes[records.cell[other], j]
+                    if u == v:
+                        alone = False
+                        break
+                    new_low, new_high = min(new_low, u), max(new_high, u)
+            if alone:
+                low, high = new_low, new_high
+        records.spare_low[j], records.spare_high[j] = low, high
+
+
+@compiled
+def take_free(records: Any) -> int:
+    """The number of a class without records."""
+    while records.free_size[0] > 0:
+        records.free_size[0] -= 1
+        i = records.free[records.free_size[0]]
+        records.listed[i] = False
+        if records.rows[i] == 0:
+            return i  # type: ignore[no-any-return]
+    return NONE
+
+
+@compiled
+def list_free(records: Any, i: int) -> None:
+    if not records.listed[i]:
+        records.listed[i] = True
+        records.free[records.free_size[0]] = i
+        records.free_size[0] += 1
+
+
+@compiled
+def put(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, to: int) -> float:
+    """Move a record to another class; by how much the sum of costs changes."""
+    i, c = records.home[r], records.cell[r]
+    change = -records.cost[i] * records.rows[i] - records.cost[to] * records.rows[to]
+    if records.rows[i] > 1:
+        without(codes, records, r)
+        records.low[i], records.high[i] = records.spare_low, records.spare_high
+        records.cost[i] = extent_cost(labels, sizes, records.low[i], records.high[i])
+    last = records.member[i, records.rows[i] - 1]
+    records.member[i, records.slot[r]] = last
+    records.slot[last] = records.slot[r]
+    records.rows[i] -= 1
+    if records.rows[i] == 0:
+        records.cost[i] = 0.0
+        list_free(records, i)
+    rows = records.rows[to]
+    for j in range(codes.shape[1]):
+        v = codes[c, j]
+        records.low[to, j] = v if rows == 0 else min(records.low[to, j], v)
+        records.high[to, j] = v if rows == 0 else max(records.high[to, j], v)
+    records.cost[to] = extent_cost(labels, sizes, records.low[to], records.high[to])
+    records.member[to, rows] = r
+    records.slot[r], records.home[r] = rows, to
+    records.rows[to] = rows + 1
+    return change + records.cost[i] * records.rows[i] + records.cost[to] * records.rows[to]  # type: ignore[no-any-return]
+
+
+@compiled
+def put_noted(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, to: int, noted: int) -> float:
+    records.moved[noted], records.moved_from[noted] = r, records.home[r]
+    return put(labels, sizes, codes, records, r, to)
+
+
+@compiled
+def undo(labels: Any, sizes: Any, codes: Codes, records: Any, noted: int) -> None:
+    for n in range(noted - 1, -1, -1):
+        put(labels, sizes, codes, records, records.moved[n], records.moved_from[n])
+
+
+@compiled
+def near_cells(labels: Any, pool: Any, wanted: int, work: Any) -> Numbers:
+    """For each cell those that share the cheapest boxes with it, the cheapest first; -1 where there are no more."""
+    size = len(pool.live)
+    near = np.full((size, wanted), NONE, np.int32)
+    limit = 0.01
+    for c in range(size):  # neighbours stand close to each other, so the last limit is a good one to begin with
+        gather(labels, pool, c, limit, work)
+        while work.size[0] <= wanted and limit < 1.5:
+            limit *= 1.5
+            gather(labels, pool, c, limit, work)
+        order = np.argsort(work.rest[0, : work.size[0]], kind="mergesort")
+        at = 0
+        for i in order:
+            other = work.cells[0, i]
+            if other != c and at < wanted:
+                near[c, at] = other
+                at += 1
+        if work.size[0] > 4 * wanted:
+            limit /= 1.5
+    return near
+
+
+def records_of(classes: Classes, sizes: Sizes, near: Numbers, k: int) -> Records:
+    """The records of all classes one by one; classes of 2k records and more are divided as they stand.
+
+    Of a large cell most records are left out, as a class of their own.
+    """
+    known = classes.owner >= 0
+    order = np.lexsort((classes.cell[known], classes.owner[known]))
+    cell, owner, count = (values[known][order] for values in (classes.cell, classes.owner, classes.count))
+    count = np.where(count >= (LENT + 1) * k, LENT * k, count)
+    cell, owner = np.repeat(cell, count), np.repeat(owner, count)
+    whole = np.bincount(owner, minlength=len(classes.rows))
+    parts = whole // k
+    part = np.minimum((np.arange(len(owner)) - _starts(whole)[owner]) // k, parts[owner] - 1)
+    home = _starts(parts)[owner] + part
+    by_cell = np.argsort(cell, kind="stable")
+    cell, home = cell[by_cell], home[by_cell]
+    size = len(cell) // k + 2
+    rows = np.bincount(home, minlength=size)
+    by_home = np.argsort(home, kind="stable")
+    slot = np.empty(len(home), np.int64)
+    slot[by_home] = np.arange(len(home)) - _starts(rows)[home[by_home]]
+    member = np.zeros((size, 2 * k + 1), np.int32)
+    member[home, slot] = np.arange(len(home))
+    columns, empty = classes.labels.columns, np.flatnonzero(rows == 0)
+    notes = (min(k, DISSOLVED) + 2) ** 2 + 2 * k
+    records = Records(
+        cell.astype(np.int32),
+        home.astype(np.int32),
+        slot.astype(np.int32),
+        _starts(np.bincount(cell, minlength=len(classes.cells.counts))),
+        near,
+        member,
+        rows,
+        low=np.zeros((size, columns), np.int32),
+        high=np.zeros((size, columns), np.int32),
+        cost=np.zeros(size),
+        free=np.concatenate([empty, np.zeros(size - len(empty), np.int64)]),
+        free_size=np.array([len(empty)]),
+        listed=rows == 0,
+        moved=np.zeros(notes, np.int64),
+        moved_from=np.zeros(notes, np.int64),
+        spare_low=np.zeros(columns, np.int32),
+        spare_high=np.zeros(columns, np.int32),
+    )
+    fit(classes.labels, sizes, classes.cells.codes, records)
+    return records
+
+
+def _starts(sizes: Counts64) -> Counts64:
+    return np.concatenate([[0], np.cumsum(sizes)])
+
+
+@compiled
+def fit(labels: Any, sizes: Any, codes: Codes, records: Any) -> None:
+    """Work out the units and the cost of every class."""
+    for i in range(len(records.rows)):
+        for e in range(records.rows[i]):
+            c = records.cell[records.member[i, e]]
+            for j in range(codes.shape[1]):
+                v = codes[c, j]
+                records.low[i, j] = v if e == 0 else min(records.low[i, j], v)
+                records.high[i, j] = v if e == 0 else max(records.high[i, j], v)
+        if records.rows[i] > 0:
+            records.cost[i] = extent_cost(labels, sizes, records.low[i], records.high[i])
+
+
+def classes_from(records: Records, classes: Classes) -> Classes:
+    """The classes as they stand; what was suppressed stays so, and what was left out are classes of their own."""
+    counts = classes.cells.counts
+    gone = classes.owner < 0
+    suppressed = np.bincount(classes.cell[gone], classes.count[gone], len(counts)).astype(np.int64)
+    rest = counts - suppressed - np.bincount(records.cell, minlength=len(counts))
+    every = np.arange(len(counts))
+    return Classes.of(
+        classes.labels,
+        classes.cells,
+        np.concatenate([records.cell, every, every]).astype(np.int64),
+        np.concatenate([records.home, len(records.rows) + every, np.full(len(counts), -1)]).astype(np.int64),
+        np.concatenate([np.ones(len(records.cell), np.int64), rest, suppressed]),
+    )
+
+
+PARTS = 64  # temperatures of a call
+LUCK = 4096  # draws of what a change may cost
+
+
+def luck_of() -> Floats:
+    """What a change may cost at temperature 1, equally likely: an exponential distribution by its quantiles."""
+    return -np.log((np.arange(LUCK) + 0.5) / LUCK)
+
+
+@compiled
+def divide_class(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, k: int, noted: int) -> tuple[float, int]:
+    """Take k records out of the class of r, r first, then always the one that costs least: a class of their own."""
+    i = records.home[r]
+    new = take_free(records)
+    if new < 0:
+        return np.inf, noted
+    change = put_noted(labels, sizes, codes, records, r, new, noted)
+    noted += 1
+    while records.rows[new] < k:
+        best, least = NONE, np.inf
+        for e in range(records.rows[i]):
+            s = records.member[i, e]
+            cost = with_record(labels, sizes, codes, records.low[new], records.high[new], records.cell[s])
+            if cost < least:
+                best, least = s, cost
+        change += put_noted(labels, sizes, codes, records, best, new, noted)
+        noted += 1
+    return change, noted
+
+
+@compiled
+def neighbour(records: Any, r: int, state: State) -> int:
+    """A record of a cell near that of r, or of its own."""
+    c = records.cell[r]
+    n = draw(state, records.near.shape[1])
+    n = min(n, draw(state, records.near.shape[1]))
+    other = records.near[c, n]
+    if other < 0 or records.first[other] == records.first[other + 1]:
+        other = c
+    return records.first[other] + draw(state, records.first[other + 1] - records.first[other])  # type: ignore[no-any-return]
+
+
+@compiled
+def dissolve(
+    labels: Any, sizes: Any, codes: Codes, records: Any, i: int, k: int, state: State, tries: int
+) -> tuple[float, int]:
+    """Send all records of a class to classes of their neighbours, the best of some; what that changes."""
+    change, noted = 0.0, 0
+    for _ in range(records.rows[i]):
+        r = records.member[i, records.rows[i] - 1]
+        c = records.cell[r]
+        best, least = NONE, np.inf
+        for _ in range(tries):
+            b = records.home[neighbour(records, r, state)]
+            if b == i:
+                continue
+            rows = records.rows[b]
+            new = with_record(labels, sizes, codes, records.low[b], records.high[b], c)
+            more = new * (rows + 1) - records.cost[b] * rows
+            if more < least:
+                best, least = b, more
+        if best < 0:
+            return np.inf, noted
+        change += put_noted(labels, sizes, codes, records, r, best, noted)
+        noted += 1
+        if records.rows[best] >= 2 * k:
+            more, noted = divide_class(labels, sizes, codes, records, r, k, noted)
+            change += more
+    return change, noted
+
+
+@compiled
+def create(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, k: int) -> tuple[float, int]:
+    """A new class of r and records near it, from classes that can spare them."""
+    new = take_free(records)
+    if new < 0:
+        return np.inf, 0
+    change = put_noted(labels, sizes, codes, records, r, new, 0)
+    noted = 1
+    for n in range(-1, records.near.shape[1]):
+        c = records.cell[r] if n < 0 else records.near[records.cell[r], n]
+        if c < 0:
+            break
+        for s in range(records.first[c], records.first[c + 1]):
+            if records.home[s] != new and records.rows[records.home[s]] > k:
+                change += put_noted(labels, sizes, codes, records, s, new, noted)
+                noted += 1
+                if noted == k:
+                    return change, noted
+    return np.inf, noted
+
+
+@compiled
+def anneal(
+    labels: Any,
+    sizes: Any,
+    codes: Codes,
+    records: Any,
+    k: int,
+    steps: int,
+    warm: float,
+    cold: float,
+    luck: Floats,
+    state: State,
+) -> float:
+    """So many steps while the temperature falls from `warm` to `cold`; by how much the sum of costs changed."""
+    total, temperature = 0.0, warm
+    often = max(steps // PARTS, 1)
+    factor = (cold / warm) ** (1 / PARTS)
+    spare_low, spare_high = records.spare_low, records.spare_high
+    for step in range(steps):
+        if step % often == 0 and step > 0:
+            temperature *= factor
+        r = draw(state, len(records.cell))
+        s = neighbour(records, r, state)
+        a, b = records.home[r], records.home[s]
+        allowed = temperature * luck[draw(state, len(luck))]
+        kind = draw(state, 16)
+        if a == b:
+            continue
+        rows_a, rows_b = records.rows[a], records.rows[b]
+        if records.cost[a] == 0.0 and records.cost[b] == 0.0:
+            continue
+        if kind < 2:
+            if kind == 0 and rows_a <= k + 1 and k <= DISSOLVED:
+                change, noted = dissolve(labels, sizes, codes, records, a, k, state, 4)
+            elif rows_a > k:
+                change, noted = create(labels, sizes, codes, records, r, k)
+            else:
+                continue
+            if change < allowed:
+                total += change
+            else:
+                undo(labels, sizes, codes, records, noted)
+            continue
+        c = records.cell[r]
+        if rows_a > k and kind < 9:
+            without(codes, records, r)
+            left = extent_cost(labels, sizes, spare_low, spare_high)
+            saved = records.cost[a] * rows_a - left * (rows_a - 1)
+            joined = with_record(labels, sizes, codes, records.low[b], records.high[b], c)
+            change = joined * (rows_b + 1) - records.cost[b] * rows_b - saved
+            if rows_b + 1 < 2 * k:
+                if change < allowed:
+                    total += put(labels, sizes, codes, records, r, b)
+                continue
+            change = put_noted(labels, sizes, codes, records, r, b, 0)
+            more, noted = divide_class(labels, sizes, codes, records, r, k, 1)
+            change += more
+            if change < allowed:
+                total += change
+            else:
+                undo(labels, sizes, codes, records, noted)
+            continue
+        t = records.member[b, draw(state, rows_b)]  # r and t change places
+        if t == s and rows_b > 1:
+            t = records.member[b, draw(state, rows_b)]
+        d = records.cell[t]
+        if d == c:
+            continue
+        without(codes, records, r)
+        new = with_record(labels, sizes, codes, spare_low, spare_high, d) if rows_a > 1 else 0.0
+        change = (new - records.cost[a]) * rows_a
+        if change - records.cost[b] * rows_b >= allowed:
+            continue
+        without(codes, records, t)
+        new = with_record(labels, sizes, codes, spare_low, spare_high, c)
+        change += (new - records.cost[b]) * rows_b
+        if change < allowed:
+            total += put(labels, sizes, codes, records, r, b)
+            total += put(labels, sizes, codes, records, t, a)
+    return total

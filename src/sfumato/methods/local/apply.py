@@ -1,0 +1,458 @@
+"""The boxes of a local recoding on another table: each record gets the cheapest box that holds it, if one does.
+
+The boxes of a release filled with the records of another table: nobody is left out whom some box can hold.
+
+A box that is dissolved gives its records to dearer ones, so boxes are decided from the cheapest to the dearest: each
+takes all records in it that are left, if they are k and pass. Then boxes that were left out are filled, the cheapest
+first, for the records that are left, by what others can spare. All depends on the boxes and the new table alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats
+from sfumato.base.compiled import compiled
+from sfumato.data.cells import MISSING
+from sfumato.data.engine import open_engine
+from sfumato.errors import InputError, UnreachableError
+from sfumato.front import Front, Objective, Point
+from sfumato.hierarchies import Hierarchy
+from sfumato.hierarchies.hierarchy import flat
+from sfumato.hierarchies.labels import number
+from sfumato.measures.registry import GENERAL_LOSS, K, measure
+from sfumato.measures.thresholds import failing
+from sfumato.measures.units import class_table
+from sfumato.methods.apply_options import Applying, Unseen, handed_down, limit_warnings, unknown, unseen_values
+from sfumato.methods.local.criteria import Limits, limits_of
+from sfumato.methods.local.pages import pages_of
+from sfumato.methods.registry import load_front
+from sfumato.plans.boxes import BoxPlan
+from sfumato.release.classes import BoxDraft
+from sfumato.release.classes_labels import BoxColumn, Run
+from sfumato.release.classes_rows import Assigned, assigned
+from sfumato.release.draft import Draft
+from sfumato.release.manifest import MANIFEST, RUN, distances_of, load_hierarchies, read_manifest
+from sfumato.release.policy import acceptances
+from sfumato.release.readback import reading, require_source, table_of
+from sfumato.release.verify import study_of
+from sfumato.study import Study, read, without_trees
+from sfumato.tables.frequency import FrequencyTable
+
+WORK = 1_000_000_000  # looks at a tuple and a box, for the records that are left
+ROUNDS = 20
+REACH = 100  # boxes in one search for a chain
+
+
+def fitted_classes(
+    codes: Codes, table: FrequencyTable, low: Counts64, high: Counts64, costs: Floats, k: int, limits: Limits
+) -> tuple[Counts64, Counts64, Counts64]:
+    """Who is in which box: (tuple, box, records), box -1 for those that none holds.
+
+    With limits the records of a tuple stay together, because what a class has of a sensitive column is known then.
+    """
+    usable = np.flatnonzero(np.all(low < high, axis=1))
+    if len(usable):  # boxes that the new table does not tell apart are one
+        usable = usable[np.unique(np.concatenate([low, high], axis=1)[usable], axis=0, return_index=True)[1]]
+    order = usable[np.lexsort((usable, costs[usable]))]
+    low, high = low[order], high[order]
+    sort, first, last = _spans(codes, low, high)
+    codes, counts = np.ascontiguousarray(codes[:, sort]), table.counts[sort].astype(np.int64)
+    keys, refused = _keys(table.tuples), np.zeros(len(order), np.uint64)
+    while True:  # the first box that falls short is refused for good, so each round decides one more, or many
+        owner, offered = cheapest_first(codes, counts, low, high, first, last, k, keys, refused)
+        fails = _falling_short(table, sort, owner, limits)
+        if not len(fails):
+            break
+        refused[fails] = offered[fails]
+    whole = np.arange(table.tuples), owner, counts
+    of, box, count = whole
+    shut, work = np.zeros(len(order), np.bool_), WORK
+    for _ in range(ROUNDS if (owner < 0).any() else 0):
+        of, box, count, work = rescued(codes, counts, low, high, first, last, owner, k, not limits, shut, work)
+        fails = _falling_short(table, sort, box, limits)
+        if not len(fails):
+            break
+        shut[fails] = True
+        of, box, count = whole
+    there = count > 0
+    box = np.where(box >= 0, order[box] if len(order) else -1, -1)
+    pairs, which = np.unique(np.stack([sort[of], box])[:, there], axis=1, return_inverse=True)
+    return pairs[0], pairs[1], np.bincount(which.reshape(-1), weights=count[there]).astype(np.int64)
+
+
+def _spans(codes: Codes, low: Counts64, high: Counts64) -> tuple[Counts64, Counts64, Counts64]:
+    """Tuples sorted by the column that tells most, and the span of them in which those of each box stand."""
+    best: tuple[Counts64, Counts64, Counts64] | None = None
+    for j, own in enumerate(codes):
+        sort = np.argsort(own, kind="stable")
+        first, last = np.searchsorted(own[sort], low[:, j]), np.searchsorted(own[sort], high[:, j])
+        if best is None or int((last - first).sum()) < int((best[2] - best[1]).sum()):
+            best = sort, first, last
+    return best or (np.arange(codes.shape[1]), np.zeros(len(low), np.int64), np.zeros(len(low), np.int64))
+
+
+def _falling_short(table: FrequencyTable, sort: Counts64, owner: Counts64, limits: Limits) -> Counts64:
+    """The boxes that fall short of a limit, where they hold whole tuples."""
+    used, number_of = np.unique(owner[owner >= 0], return_inverse=True)
+    if not limits or not len(used):
+        return np.empty(0, dtype=np.int64)
+    local = np.full(len(owner), -1, dtype=np.int64)
+    local[sort[owner >= 0]] = number_of
+    classes = class_table(table, local, len(used), ())
+    fails: Flags = np.zeros(len(used), dtype=np.bool_)
+    for chosen, limit in limits:
+        fails |= failing(chosen, limit, classes)[: len(used)]
+    return np.asarray(used[fails])
+
+
+def _keys(count: int) -> Any:
+    """A number for each tuple, so that sums tell sets of tuples apart (the mixer of splitmix64)."""
+    keys = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        keys = (keys ^ (keys >> np.uint64(shift))) * np.uint64(factor)
+    return keys ^ (keys >> np.uint64(31))
+
+
+@compiled
+def holds(codes: Codes, low: Counts64, high: Counts64, t: int, i: int) -> bool:
+    """Whether box i contains tuple t."""
+    j = 0
+    while j < codes.shape[0] and low[i, j] <= codes[j, t] < high[i, j]:
+        j += 1
+    return bool(j == codes.shape[0])
+
+
+@compiled
+def cheapest_first(
+    codes: Codes,
+    counts: Counts64,
+    low: Counts64,
+    high: Counts64,
+    first: Counts64,
+    last: Counts64,
+    k: int,
+    keys: Any,
+    refused: Any,
+) -> tuple[Counts64, Any]:
+    """The box of each tuple (-1: none), if each box in turn takes all that is left in it where that is k records or
+    more; and a key of what each box was offered. A box does not take what it was refused for."""
+    owner = np.full(codes.shape[1], -1, np.int64)
+    offered = np.zeros(len(low), np.uint64)
+    for i in range(len(low)):
+        rows = 0
+        for t in range(first[i], last[i]):
+            if owner[t] < 0 and holds(codes, low, high, t, i):
+                rows += counts[t]
+                offered[i] += keys[t]
+        if rows < k or offered[i] == refused[i]:
+            continue
+        for t in range(first[i], last[i]):
+            if owner[t] < 0 and holds(codes, low, high, t, i):
+                owner[t] = i
+    return owner, offered
+
+
+@compiled
+def rescued(
+    codes: Codes,
+    counts: Counts64,
+    low: Counts64,
+    high: Counts64,
+    first: Counts64,
+    last: Counts64,
+    owner: Counts64,
+    k: int,
+    divide: bool,
+    shut: Flags,
+    work: int,
+) -> tuple[Counts64, Counts64, Counts64, int]:
+    """Fill boxes without records for tuples that are in none, and keep those that come to k: entries and work left.
+
+    `shut` boxes stay as they are. Tuples are divided only if `divide`; `after` leads from one entry of a tuple to the
+    next.
+    """
+    of, box, count = [t for t in range(len(owner))], [o for o in owner], [c for c in counts]  # noqa: C416
+    after = [-1 for _ in owner]
+    rows = np.zeros(len(low), np.int64)
+    for t in range(len(owner)):
+        if owner[t] >= 0:
+            rows[owner[t]] += counts[t]
+    for i in range(len(low)):
+        if rows[i] > 0 or shut[i] or work <= 0:
+            continue
+        work -= last[i] - first[i]
+        log = [(0, 0, 0) for _ in range(0)]
+        for t in range(first[i], last[i]):
+            if box[t] < 0 and holds(codes, low, high, t, i):  # a tuple that is in no box is not divided
+                move(of, box, count, after, rows, log, t, i, count[t])
+        while 0 < rows[i] < k and work > 0:
+            found, work = lend(
+                codes, low, high, first, last, of, box, count, after, rows, log, i, k, divide, shut, work
+            )
+            if not found:
+                break
+        if rows[i] < k:
+            undo(box, count, rows, log)
+    return np.array(of), np.array(box), np.array(count), work
+
+
+@compiled
+def move(of: Any, box: Any, count: Any, after: Any, rows: Counts64, log: Any, e: int, to: int, amount: int) -> None:
+    """Move records of an entry to a box; the log can undo it."""
+    if box[e] >= 0:
+        rows[box[e]] -= amount
+    rows[to] += amount
+    if amount == count[e]:
+        log.append((e, box[e], -1))
+        box[e] = to
+    else:
+        log.append((len(of), box[e], e))
+        count[e] -= amount
+        of.append(of[e])
+        box.append(to)
+        count.append(amount)
+        after.append(after[e])
+        after[e] = len(of) - 1
+
+
+@compiled
+def undo(box: Any, count: Any, rows: Counts64, log: Any) -> None:
+    """All moves of a log back again; an entry that was divided off stays, without records."""
+    for place in range(len(log) - 1, -1, -1):
+        e, before, source = log[place]
+        rows[box[e]] -= count[e]
+        if before >= 0:
+            rows[before] += count[e]
+        box[e] = before
+        if source >= 0:
+            count[source] += count[e]
+            count[e] = 0
+
+
+@compiled
+def lend(
+    codes: Codes,
+    low: Counts64,
+    high: Counts64,
+    first: Counts64,
+    last: Counts64,
+    of: Any,
+    box: Any,
+    count: Any,
+    after: Any,
+    rows: Counts64,
+    log: Any,
+    i: int,
+    k: int,
+    divide: bool,
+    shut: Flags,
+    work: int,
+) -> tuple[bool, int]:
+    """Move a record, or a tuple, into box i: from the dearest box that can spare one; or from a box that gets another
+    for it from a third, and so on (the shortest such chain)."""
+    leaving, to, found_at = np.full(len(low), -1), np.full(len(low), -1), np.full(len(low), -1)
+    lack = np.ones(len(low), np.int64)
+    queue = [i]
+    found_at[i] = 0
+    at = 0
+    while at < min(len(queue), REACH) and work > 0:
+        x, best = queue[at], -1
+        at += 1
+        work -= last[x] - first[x]
+        for t in range(first[x], last[x]):
+            e = t if holds(codes, low, high, t, x) else -1
+            while e >= 0:
+                y, amount = box[e], min(count[e], 1) if divide else count[e]
+                if y >= 0 and not shut[y] and amount >= lack[x] and (found_at[y] < 0 or found_at[y] == at):
+                    short = k - rows[y] + amount
+                    if short <= 0:
+                        best = e if best < 0 or y > box[best] else best
+                    elif found_at[y] < 0 or short < lack[y]:
+                        if found_at[y] < 0:
+                            queue.append(y)
+                        found_at[y], leaving[y], to[y], lack[y] = at, e, x, short
+                e = after[e]
+        if best >= 0:
+            move(of, box, count, after, rows, log, best, x, 1 if divide else count[best])
+            while x != i:
+                e, x = leaving[x], to[x]
+                move(of, box, count, after, rows, log, e, x, 1 if divide else count[e])
+            return True, work
+    return False, work
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """A column on another table: its values in order, and where the runs of the plan stand among them."""
+
+    values: tuple[str, ...]
+    runs: Mapping[Run, Run]
+
+
+def apply_boxes(given: Applying) -> Draft:
+    """The release of another table by the classes of a release, or of a point of a front."""
+    saved = saved_boxes(given.folder, given.point, given.run)
+    plan = saved.plan
+    kept, inherited = handed_down(given.folder, saved.study)
+    study = reading(kept, given.table).with_engine(given.engine, given.options)
+    trees = {column.name: flat(column.name, column.values) for column in plan.columns}
+    with open_engine(study.engine, study.engine_options) as engine:
+        strange = unseen_values(engine, study.source(), study, trees)
+    if strange and given.unseen == "error":
+        raise unknown(strange)
+    more = {one.column: one.values for one in strange}
+    moved = [_moved(column, more.get(column.name, ()), study) for column in plan.columns]
+    study = _ordered(study, plan, moved).with_accepted(acceptances(given.accept))
+    trees = {c.name: flat(c.name, m.values) for c, m in zip(plan.columns, moved, strict=True)}
+    table = study.table(trees={**saved.trees, **trees}, distances=saved.distances)
+    front, earlier = _front(study, table, plan, moved, saved.k)
+    noted = [*_noted(strange), *limit_warnings(study, front)]
+    return BoxDraft.of(front, front.points[0], pages_of, given=table, earlier=earlier, noted=noted, inherited=inherited)
+
+
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """The classes of a release or of a point, the study that they are of, k, and what sensitive columns need."""
+
+    plan: Assigned
+    study: Study
+    k: int
+    trees: Mapping[str, Hierarchy]
+    distances: Mapping[str, str]
+
+
+def saved_boxes(folder: Path, point: int | None, run: str | Path | None) -> Saved:
+    """The plan of a release folder, or of a point of a front's folder."""
+    if (folder / MANIFEST).is_file():
+        manifest = read_manifest(folder)
+        if point is not None and point != manifest["point"]["id"]:
+            raise InputError(
+                f"the release is point {manifest['point']['id']}, not {point}", expected="the point that was published"
+            )
+        trees = load_hierarchies(folder, manifest["hierarchies"])
+        released = read(folder / RUN).columns
+        distances = {name: column.distance for name, column in released.items() if column.distance is not None}
+        k = int(manifest["point"]["values"][K.name])
+        return Saved(Assigned.load(folder), without_trees(study_of(manifest)), k, trees, distances)
+    front = load_front(folder, run)
+    if point is None:
+        raise InputError("a front has many plans", expected=f"a point from 0 to {len(front.points) - 1}")
+    require_source(table_of(front.study), front.fingerprint, remedy="apply a release folder instead")
+    chosen = front.point(point)
+    if not isinstance(chosen.plan, BoxPlan):
+        raise InputError("the point has no classes of its own", expected="a front of local recodings")
+    table = front.study.table()
+    plan = assigned(front.study, table, chosen.plan, "")
+    return Saved(plan, front.study, int(chosen.values[K.name]), {}, distances_of(table))
+
+
+def _moved(column: BoxColumn, unseen: Sequence[str], study: Study) -> Moved:
+    """The values with those that the plan does not know: numbers in their order, others behind all.
+
+    A number inside a range is in it, seen before or not; any other value is only in the label of all values.
+    """
+    plain = [value for value in column.values if value != MISSING]
+    decimal = study.source().decimal
+    sizes = {value: number(value, decimal) for value in (*plain, *unseen)}
+    ranges = not column.nodes and all(size is not None for size in sizes.values())
+    ordered = plain == sorted(plain, key=lambda value: sizes[value] or 0.0) if ranges else False
+    values = [*plain, *unseen]
+    if ranges and ordered:
+        values = sorted(values, key=lambda value: sizes[value] or 0.0)
+    position = {value: at for at, value in enumerate(values)}
+    runs: dict[Run, Run] = {}
+    for low, high in column.labels:
+        held = [value for value in column.values[low:high] if value != MISSING]
+        if high - low == len(column.values):
+            runs[low, high] = 0, len(values) + 1  # missing values stand behind all, where the table has some
+        elif not held:
+            runs[low, high] = len(values), len(values) + 1
+        else:
+            runs[low, high] = position[held[0]], position[held[-1]] + 1
+    return Moved(tuple(values), runs)
+
+
+def _ordered(study: Study, plan: Assigned, moved: Sequence[Moved]) -> Study:
+    """The study with the values of each column in the order of the plan, and no tree of its own."""
+    changed = {}
+    for column, new in zip(plan.columns, moved, strict=True):
+        update = {"hierarchy": None, "order": new.values, "constrained": None, "breaks": None}
+        changed[column.name] = study.columns[column.name].model_copy(update=update)
+    return study.with_columns(changed)
+
+
+def _front(
+    study: Study, table: FrequencyTable, plan: Assigned, moved: Sequence[Moved], k: int
+) -> tuple[Front, dict[str, dict[Run, str]]]:
+    """A front of one point: the boxes that hold at least k records of the new table; and the labels they had."""
+    low, high = np.empty_like(plan.low), np.empty_like(plan.high)
+    earlier: dict[str, dict[Run, str]] = {}
+    for j, (column, new, domain) in enumerate(zip(plan.columns, moved, table.domains, strict=True)):
+        size = len(domain.order)
+        runs = {old: (min(run[0], size), min(run[1], size)) for old, run in new.runs.items()}
+        pairs = [runs[pair] for pair in zip(plan.low[:, j].tolist(), plan.high[:, j].tolist(), strict=True)]
+        low[:, j], high[:, j] = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        earlier[column.name] = {
+            runs[old]: label
+            for old, label in column.labels.items()
+            if label is not None and runs[old][0] < runs[old][1]
+        }
+    position = [np.argsort(np.array(domain.order)) for domain in table.domains]
+    codes = np.stack([own[c] for own, c in zip(position, table.codes, strict=True)]).astype(np.int32)
+    weights = np.array(study.weights_for(table))
+    leaves = np.array([max(len(domain.order) - 1, 1) for domain in table.domains])
+    costs = ((high - low - 1) / leaves) @ weights
+    limits = limits_of(study)
+    if table.units is not None or table.households is not None:  # whole tuples, each class with k persons
+        limits = [(measure(K.name), float(k)), *limits]
+    of, owner, count = fitted_classes(codes, table, low, high, costs, k, limits)
+    kept = owner >= 0
+    used, number_of = np.unique(owner[kept], return_inverse=True)
+    if not len(used):
+        raise UnreachableError(
+            f"no class of the plan holds {k} records of the table", expected="a table like the one of the plan"
+        )
+    labels = tuple(
+        tuple((_value(table, j, low[i, j]), _value(table, j, high[i, j] - 1)) for j in range(len(moved))) for i in used
+    )
+    place = np.full(len(owner), -1, dtype=np.int64)
+    place[kept] = number_of
+    members = tuple(zip(of.tolist(), place.tolist(), count.tolist(), strict=True))
+    gone = int(count[~kept].sum()) + table.removed
+    full = float(weights.sum()) * table.records
+    lost = float((costs[owner[kept]] * count[kept]).sum()) + float(weights.sum()) * gone
+    sizes, persons = np.bincount(number_of, weights=count[kept]), None
+    if table.units is not None:
+        owners = np.full(table.tuples, -1, dtype=np.int64)
+        owners[of] = place
+        measured = class_table(table, owners, len(used), ())
+        sizes, persons = measured.size[measured.kept], measured.suppressed_units
+    values = {K.name: float(sizes.min()), GENERAL_LOSS.name: lost}
+    boxes, how = BoxPlan(table.columns, labels, members), {"method": "applied"}
+    point = Point(0, values, lost / full, gone, boxes, None, how, persons)
+    objectives = (Objective(K.name, "max"), Objective(GENERAL_LOSS.name, "min"))
+    front = Front(
+        study, objectives, (point,), "applied", False, 1, 0, 0.0, table.fingerprint, table.records, system="local",
+        units=None if table.units is None else table.units.number,
+        found_how="applied from an earlier release",
+    )  # fmt: skip
+    return front.with_left_out(table.left_out), earlier
+
+
+def _value(table: FrequencyTable, j: int, position: int) -> str:
+    domain = table.domains[j]
+    return domain.hierarchy.leaves[domain.order[int(position)]]
+
+
+def _noted(strange: Sequence[Unseen]) -> list[str]:
+    return [
+        f"{one.column} has {len(one.values):,} values that the plan does not know, in {one.records:,} records: they are"
+        " in a range that holds them, in a class that hides the column, or suppressed."
+        for one in strange
+    ]

@@ -1,0 +1,400 @@
+"""The floor: what no recoding with the same labels can go below, by prices that every box can pay.
+
+Give each record a price of at least 0 and at most 1 such that in every box that holds at least k records the mean of
+its k highest prices is at most the cost of the box. Then the mean of all prices is below the loss of every recoding,
+global or local, with any suppression. The costs of cheapest boxes are such prices. A pass looks, for each record, for
+the box that comes nearest to its cost, and raises the price by what is left; the prices stay sound and never fall.
+
+Where rows belong to persons a class has rows of k persons, and may have any more of their rows: the mean is then over
+the highest row of each of k persons and every further row whose price exceeds the mean. A person with rows in several
+tuples is counted in each: more sets are looked at than there are classes, so the prices are sound all the same.
+
+An independent check of a floor: that no box has to pay more than it costs. It shares no code with the search.
+
+The label model is worked out here from the columns of the study, the tuples and counts are those of the table itself;
+only the prices are taken from the front. It walks over all boxes of the label model with plain numpy: column by column,
+every allowed label. A branch ends where fewer than k records are left, or where what is decided already costs as much
+as the mean of the k highest prices left, because no box inside can then have to pay more. So every box is either looked
+at or lies in a branch that ends for a reason that is checked again here. For intervals and tree nodes alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.base.arrays import Codes, Counts64, Floats
+from sfumato.base.compiled import compiled
+from sfumato.errors import DataError, InputError
+from sfumato.front import PRICE_UNIT, Front
+from sfumato.measures.registry import K
+from sfumato.methods.local.model import Cells, Labels, cell_cost, label
+from sfumato.plans.segments import Segment, segments_of
+from sfumato.tables.frequency import FrequencyTable
+
+SAFE = 1e-12  # prices stay this much below what boxes can pay, relatively, for sums that are rounded
+MIX = 0.3  # how far first prices lie from cheapest boxes towards what a recoding pays, on the scale of logarithms
+CLOSE = 0.97  # a box counts from this share of its cost on: steps of at most 3 %
+FIRST_CLOSE = 0.9  # of the first passes: large steps gain more in a second, and later small ones end as high
+FIRST = 3  # so many passes
+
+
+class UnfinishedError(Exception):
+    """A pass that would have looked at more than its budget allows. It proves nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Floor:
+    """A price for each cell, and the loss that they prove."""
+
+    k: int
+    prices: Floats
+    loss: float
+
+
+def floor_of(k: int, prices: Floats, counts: Counts64) -> Floor:
+    return Floor(k, prices, float((prices * counts).sum()) / float(counts.sum()))
+
+
+def lifted(labels: Labels, cells: Cells, floor: Floor, paid: Floats, budget: int) -> Floor:
+    """Prices between those of a floor and what a recoding makes each cell pay, scaled down to what all boxes can pay.
+
+    Whatever prices a pass begins with, dividing each by the largest share that a box around it has to pay makes them
+    sound. A recoding knows who must take others along, so passes from here end higher than from cheapest boxes.
+    """
+    mixed = floor.prices ** (1 - MIX) * np.maximum(paid, floor.prices) ** MIX
+    try:
+        return max(
+            floor, raised(labels, cells, Floor(floor.k, mixed, 0.0), FIRST_CLOSE, budget), key=lambda one: one.loss
+        )
+    except UnfinishedError:
+        return floor
+
+
+def raised(labels: Labels, cells: Cells, floor: Floor, close: float, budget: int) -> Floor:
+    """Prices after a pass over all boxes: sound, whatever they were; raised by a factor of at most 1/close."""
+    order = np.argsort(-floor.prices, kind="stable")
+    codes, counts, rows = np.ascontiguousarray(cells.codes[order]), cells.counts[order], cells.lost[order]
+    prices = floor.prices[order]
+    filled, _ = nearest_boxes(labels, codes, counts, rows, prices, floor.k, close, column_order(labels), budget)
+    if len(filled) == 0:
+        raise UnfinishedError
+    prices = np.empty_like(floor.prices)
+    prices[order] = floor.prices[order] / np.maximum(filled, close) * (1 - SAFE)
+    prices = np.minimum(prices, 1.0)
+    return floor_of(floor.k, prices, cells.lost)
+
+
+def column_order(labels: Labels) -> Counts64:
+    """Columns whose one step is dear first: what they cost ends most branches."""
+    return np.array(sorted(range(labels.columns), key=lambda j: (-labels.price[j], j)), dtype=np.int64)
+
+
+def dual_bound(labels: Labels, cells: Cells, floor: Floor, passes: int, budget: int) -> Floor:
+    """The floor after some passes; a pass within the budget of cells looked at, or none.
+
+    The first passes take large steps as long as the budget allows, then small ones.
+    """
+    close = FIRST_CLOSE
+    for number in range(passes):
+        close = close if number < FIRST else CLOSE
+        try:
+            floor = max(floor, raised(labels, cells, floor, close, budget), key=lambda one: one.loss)
+        except UnfinishedError:
+            if close == CLOSE:
+                break
+            close = CLOSE
+    return floor
+
+
+@compiled
+def highest(prices: Floats, counts: Counts64, rows: Counts64, some: npt.NDArray[np.int32], size: int, k: int) -> float:
+    """The highest mean of prices of rows of k persons among some cells, which are in the order of falling prices.
+
+    `counts` are the persons of each cell. Where each has one row, it is the mean of the k highest prices.
+    """
+    need, total, more = k, 0.0, np.int64(0)
+    for i in range(size):
+        c = some[i]
+        part = min(need, counts[c])
+        total += part * prices[c]
+        need -= part
+        more += rows[c] - counts[c]
+        if need == 0:
+            break
+    if more == 0:
+        return total / k
+    need, number = k, np.int64(k)
+    for i in range(size):
+        c = some[i]
+        part = min(need, counts[c])
+        need -= part
+        if prices[c] * number <= total:
+            break
+        total += (rows[c] - part) * prices[c]
+        number += rows[c] - part
+    return total / number
+
+
+@compiled
+def options(labels: Any, codes: Codes, some: npt.NDArray[np.int32], size: int, j: int, runs: Codes) -> int:
+    """The labels of a column that differ in which of some cells they hold, as runs (first, behind the last)."""
+    first = labels.unit[j]
+    units = labels.unit[j + 1] - first
+    present = np.zeros(units, np.bool_)
+    for i in range(size):
+        present[codes[some[i], j]] = True
+    made = 0
+    if labels.leaf[first] < 0:
+        for a in range(units):
+            if present[a]:
+                for b in range(a, units):
+                    if present[b]:
+                        low, high = label(labels, j, a, b)
+                        runs[made, 0], runs[made, 1] = low, high
+                        made += 1
+        return made
+    for u in range(units):
+        if not present[u]:
+            continue
+        node = labels.leaf[first + u]
+        held = -1
+        while node >= 0:
+            before = False
+            inside = 0
+            for v in range(labels.low[node], labels.high[node]):
+                if present[v]:
+                    inside += 1
+                    if v < u:
+                        before = True
+                        break
+            if before:
+                break  # listed at an earlier unit
+            if inside > held:
+                runs[made, 0], runs[made, 1] = labels.low[node], labels.high[node]
+                made += 1
+            held = inside
+            node = labels.parent[node]
+    return made
+
+
+@compiled
+def nearest_boxes(
+    labels: Any,
+    codes: Codes,
+    counts: Counts64,
+    rows: Counts64,
+    prices: Floats,
+    k: int,
+    close: float,
+    order: Counts64,
+    budget: int,
+) -> tuple[Floats, int]:
+    """For each cell the largest share of its cost that any box around it has to pay, where that is above `close`.
+
+    Cells stand in the order of falling prices. A branch has decided the labels of some columns: its boxes cost at least
+    what these cost and hold no dearer records than those left, so it ends when the share falls to `close`. Gives an
+    empty array if more cells are looked at than the budget allows; and how many were.
+    """
+    size, columns = codes.shape
+    widest = 1
+    for j in range(columns):
+        units = labels.unit[j + 1] - labels.unit[j]
+        widest = max(widest, units * (units + 1) // 2 if labels.leaf[labels.unit[j]] < 0 else 2 * units)
+    filled, more = np.zeros(size), np.sum(rows - counts)
+    lists, sizes = np.empty((columns + 1, size), np.int32), np.zeros(columns + 1, np.int64)
+    runs, made = np.empty((columns, widest, 2), np.int32), np.zeros(columns, np.int64)
+    at, base = np.zeros(columns, np.int64), np.zeros(columns + 1)
+    for c in range(size):
+        lists[0, c] = c
+    sizes[0] = size
+    made[0] = options(labels, codes, lists[0], size, order[0], runs[0])
+    looked, depth = 0, 0
+    while depth >= 0:
+        if at[depth] == made[depth]:
+            depth -= 1
+            continue
+        j = order[depth]
+        a, b = runs[depth, at[depth], 0], runs[depth, at[depth], 1]
+        at[depth] += 1
+        cost = base[depth] + cell_cost(labels, j, a, b - 1)
+        if depth > 0 and highest(prices, counts, rows, lists[depth], sizes[depth], k) <= close * cost:
+            continue
+        held, kept = 0, 0
+        for i in range(sizes[depth]):
+            c = lists[depth, i]
+            u = codes[c, j]
+            if a <= u and u < b:
+                lists[depth + 1, kept] = c
+                kept += 1
+                held += counts[c]
+        looked += sizes[depth]
+        if held < k:
+            continue
+        mean = highest(prices, counts, rows, lists[depth + 1], kept, k)
+        if mean <= close * cost:
+            continue
+        if depth + 1 == columns:
+            need, last = k, 0.0
+            for i in range(kept):
+                c = lists[depth + 1, i]
+                share = mean / cost
+                if need > 0 or more > 0:  # with more rows than persons the share of the box is a bound
+                    need, last = need - counts[c], prices[c]
+                else:  # the dearest set with a record of this cell has it instead of the last of the k
+                    share -= (last - prices[c]) / (k * cost)
+                    if share <= close:
+                        break
+                filled[c] = max(filled[c], share)
+            continue
+        if looked > budget:
+            return np.zeros(0), looked
+        depth += 1
+        sizes[depth], base[depth], at[depth] = kept, cost, 0
+        made[depth] = options(labels, codes, lists[depth], kept, order[depth], runs[depth])
+    return filled, looked
+
+
+ROUNDING = 1e-9
+BLOCK = 1 << 22  # records times labels that are looked at together
+PRICED = 'a front of local recodings that were searched with method = "boxes"'
+
+
+@dataclass(frozen=True, eq=False)
+class LabelModel:
+    """What the labels are: for each column its allowed labels as runs of units with what each costs a record."""
+
+    runs: Sequence[Sequence[tuple[int, int]]]
+    costs: Sequence[Sequence[float]]
+
+
+def label_model(segments: Sequence[Segment], weights: Sequence[float]) -> LabelModel:
+    """Nodes of the tree where a column keeps to it, else runs of neighbours; missing values join all or nobody."""
+    runs, costs = [], []
+    for segment, weight in zip(segments, weights, strict=True):
+        units, leaves = segment.units, int(segment.leaves.sum())
+        own = [(node.low, node.high) for node in segment.nodes]
+        if not own:
+            every = [(a, b) for a in range(units) for b in range(a + 1, units + 1)]
+            own = [(a, b) for a, b in every if not segment.guarded or b < units or a in (0, units - 1)]
+        share = weight / sum(weights) if sum(weights) > 0 else 1 / len(segments)
+        runs.append(own)
+        costs.append([(int(segment.leaves[a:b].sum()) - 1) / max(leaves - 1, 1) * share for a, b in own])
+    return LabelModel(runs, costs)
+
+
+def check_front(front: Front, table: FrequencyTable) -> dict[int, float]:
+    """What the saved prices of a front prove, for each k of its floor; an error if that is less than it says, if a
+    loss is below it, or if the front is one whose floors have no prices.
+
+    Args:
+        front: a front of local recodings, as it was saved.
+        table: the frequency table of its study.
+
+    Returns:
+        The loss of the source that no recoding can go below, for each k.
+    """
+    refuse_unpriced(front)
+    if table.fingerprint != front.fingerprint:
+        raise DataError("the table is not the one that the front is of", expected="the table that was searched")
+    segments = segments_of(front.study, table)
+    model = label_model(segments, front.study.weights_for(table))
+    codes = np.stack([s.unit_of[c] for s, c in zip(segments, table.codes, strict=True)], axis=1)
+    proven = {}
+    for point in front.points:
+        if "floor" not in point.details:
+            continue
+        k = int(point.values[K.name])
+        if k not in front.prices:
+            raise DataError(f"the front has no prices for its floor at k = {k}", expected="a front with its prices")
+        persons = None if table.units is None else table.units.per_tuple
+        prices = front.prices[k] / PRICE_UNIT
+        proven[k] = front.loss_of_source(check_floor(model, codes, table.counts, k, prices, persons))
+        if float(point.details["floor"]) > proven[k] * (1 + ROUNDING):
+            raise DataError(
+                f"the front says more at k = {k} than its prices prove", expected="a floor as its prices prove it"
+            )
+        if point.loss < proven[k] * (1 - ROUNDING) - ROUNDING**2:
+            raise DataError(
+                f"the front has a loss at k = {k} that is below the floor that its prices prove",
+                expected="a loss as the search measured it",
+                remedy="search again",
+            )
+    return proven
+
+
+def refuse_unpriced(front: Front) -> None:
+    """Raise if a front has no floor that prices could prove, and say why."""
+    if front.system == "cells":
+        raise InputError(
+            "a front of suppressed cells has no floor with prices: its bound is that of an integer program or of the "
+            "search, and no certificate is saved with it",
+            expected=PRICED,
+        )
+    if front.system != "local":
+        raise InputError(f"a front of {front.system} has no floor", expected=PRICED)
+    if any("floor" in point.details for point in front.points):
+        return
+    if front.study.local.method == "runs":
+        raise InputError(
+            'the front has no floor: method = "runs" proves none', expected=PRICED, remedy='method = "boxes" in [local]'
+        )
+    raise InputError("the front has no floor: none was computed for this table", expected=PRICED)
+
+
+def check_floor(
+    model: LabelModel, codes: Codes, counts: Counts64, k: int, prices: Floats, persons: Counts64 | None = None
+) -> float:
+    """The loss that prices prove; an error if some box that holds k records has to pay more than it costs.
+
+    `persons` are those of each tuple, where rows belong to persons. A class then has a row of each of k persons and any
+    further rows, and the mean price of all of them may not exceed the cost of the box.
+    """
+    if len(prices) != len(counts) or not np.all((prices >= 0) & (prices <= 1)) or k < 1:
+        raise DataError("the prices of a floor are not between 0 and 1, one for each tuple", expected="a certificate")
+    order = np.argsort(-prices, kind="stable")
+    codes, rows, values = codes[order], counts[order], prices[order]
+    weights = rows if persons is None else persons[order]
+    labels = [
+        (np.array(costs)[cheap], np.array(runs)[cheap])
+        for costs, runs in zip(model.costs, model.runs, strict=True)
+        for cheap in [np.argsort(costs, kind="stable")]
+    ]
+    dearest = sorted(range(len(labels)), key=lambda j: -min((cost for cost in labels[j][0] if cost > 0), default=0.0))
+
+    def walk(depth: int, some: Counts64, cost: float, pay: float) -> None:
+        """All boxes inside of a branch: `some` records are left, the dearest k of which have to pay `pay` on average;
+        the labels decided cost `cost`."""
+        column = dearest[depth]
+        own = codes[some, column][:, None]
+        dues, runs = labels[column]
+        possible = int((pay > (cost + dues) * (1 + ROUNDING) + ROUNDING**2).sum())  # the labels to come cost no less
+        step = max(BLOCK // len(some), 1)
+        seen: dict[bytes, float] = {}
+        for first in range(0, possible, step):
+            part = slice(first, min(first + step, possible))
+            inside = (own >= runs[part, 0]) & (own < runs[part, 1])
+            held = np.minimum(np.cumsum(inside * weights[some, None], axis=0), k)
+            due = cost + dues[part]
+            taken = np.diff(held, axis=0, prepend=0)
+            pays = values[some] @ taken / k
+            if persons is not None:  # with the further rows of the first 1, 2, … tuples
+                further = inside * rows[some, None] - taken
+                total = pays * k + np.cumsum(further * values[some, None], axis=0)
+                pays = np.maximum(pays, (total / (k + np.cumsum(further, axis=0))).max(axis=0))
+            for i in np.flatnonzero((held[-1] >= k) & (pays > due * (1 + ROUNDING) + ROUNDING**2)).tolist():
+                if depth + 1 == len(labels):
+                    raise DataError(
+                        "a box of the label model has to pay more than it costs",
+                        expected="a certificate in which every box that holds k records can pay for the dearest k",
+                    )
+                members = some[inside[:, i]]
+                if seen.setdefault(members.tobytes(), due[i]) == due[i]:  # the cheapest of equal contents
+                    walk(depth + 1, members, float(due[i]), float(pays[i]))
+
+    walk(0, np.arange(len(counts)), 0.0, 1.0)
+    return float((prices * counts).sum()) / float(counts.sum())

@@ -1,0 +1,222 @@
+"""The model of local recoding: columns as ordered units, labels as runs of units, records as cells with counts.
+
+A class is a set of records; its label in a column is the smallest allowed run of units that covers them: any run of an
+ordered column, or the run of a tree node where the column is constrained. Readings: docs/local.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats
+from sfumato.base.compiled import compiled
+
+
+class Labels(NamedTuple):
+    """Which labels each column allows and what they cost, as flat arrays.
+
+    Column j has the units `unit[j]` to below `unit[j + 1]`; `before[unit[j] + j + u]` of its leaves stand before its
+    unit u, and `price[j]` is what one more leaf costs a record, so that a record with every cell hidden costs 1. `leaf`
+    is the node of each unit (-1: the column is ordered, without nodes); a node is the run `low` to below `high` and has
+    a `parent`. `alone[j]`: the last unit of an ordered column are missing values, which join others only if all join.
+    """
+
+    unit: Counts64
+    before: Counts64
+    price: Floats
+    alone: Flags
+    leaf: Counts64
+    low: Counts64
+    high: Counts64
+    parent: Counts64
+
+    @property
+    def columns(self) -> int:
+        return len(self.price)
+
+
+class Column(NamedTuple):
+    """One column: the leaves of each unit, the nodes of its tree as runs (low, high), and whether its last unit stands
+    for missing values."""
+
+    leaves: Sequence[int]
+    nodes: Sequence[tuple[int, int]] = ()
+    alone: bool = False
+
+
+def labels_of(columns: Sequence[Column], weights: Sequence[float] | None = None) -> Labels:
+    """The columns as flat arrays. Weights are relative; a column of one value cannot lose anything."""
+    weight = np.ones(len(columns)) if weights is None else np.array(weights, dtype=np.float64)
+    share = weight / weight.sum() if weight.sum() > 0 else np.full(len(columns), 1.0 / max(len(columns), 1))
+    unit = _numbers([0, *np.cumsum([len(column.leaves) for column in columns])])
+    before = np.concatenate([np.concatenate([[0], np.cumsum(column.leaves)]) for column in columns]).astype(np.int64)
+    leaf = np.full(int(unit[-1]), -1, dtype=np.int64)
+    low: list[int] = []
+    high: list[int] = []
+    parent: list[int] = []
+    for j, column in enumerate(columns):
+        first, nodes = len(low), sorted(set(column.nodes), key=lambda run: (run[1] - run[0], run[0]))
+        for number, (start, end) in enumerate(nodes):
+            above = [a for a in range(number + 1, len(nodes)) if nodes[a][0] <= start and end <= nodes[a][1]]
+            parent.append(first + above[0] if above else -1)
+            if end - start == 1:
+                leaf[unit[j] + start] = first + number
+        low += [start for start, _ in nodes]
+        high += [end for _, end in nodes]
+    return Labels(
+        unit,
+        before,
+        np.array([s / max(sum(column.leaves) - 1, 1) for s, column in zip(share, columns, strict=True)]),
+        np.array([column.alone and not column.nodes for column in columns], dtype=np.bool_),
+        leaf,
+        _numbers(low),
+        _numbers(high),
+        _numbers(parent),
+    )
+
+
+def _numbers(values: Sequence[Any]) -> Counts64:
+    return np.array(values, dtype=np.int64)
+
+
+@compiled
+def label(labels: Any, j: int, low: int, high: int) -> tuple[int, int]:
+    """The run (first, behind the last) of the smallest label of column j that covers the units `low` to `high`."""
+    node = labels.leaf[labels.unit[j] + low]
+    if node >= 0:
+        while labels.high[node] <= high:
+            node = labels.parent[node]
+        return labels.low[node], labels.high[node]
+    if labels.alone[j] and low < high and high == labels.unit[j + 1] - labels.unit[j] - 1:
+        return 0, high + 1
+    return low, high + 1
+
+
+@compiled
+def cell_cost(labels: Any, j: int, low: int, high: int) -> float:
+    """What a record pays in column j for the smallest label that covers the units `low` to `high`."""
+    if low == high:
+        at = labels.unit[j] + j + low
+        return float((labels.before[at + 1] - labels.before[at] - 1) * labels.price[j])
+    start, end = label(labels, j, low, high)
+    at = labels.unit[j] + j
+    return float((labels.before[at + end] - labels.before[at + start] - 1) * labels.price[j])
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Distinct tuples: `codes[c, j]` a value of column j, `counts[c]` records.
+
+    Where rows belong to persons, the search counts persons: `counts[c]` are the persons of a tuple, `rows[c]` its rows.
+    """
+
+    codes: Codes
+    counts: Counts64
+    rows: Counts64 | None = None
+
+    @property
+    def records(self) -> int:
+        return int(self.counts.sum())
+
+    @property
+    def lost(self) -> Counts64:
+        """The rows of each tuple, of which losses are means."""
+        return self.counts if self.rows is None else self.rows
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """A local recoding: which records of which cell are in which class; those of class -1 are suppressed.
+
+    Entry e: `count[e]` records of `cell[e]` are in class `owner[e]`. The label of class i in column j is the run of
+    units from `low[i, j]` to below `high[i, j]`, and it has `rows[i]` records.
+    """
+
+    labels: Labels
+    cells: Cells
+    cell: Counts64
+    owner: Counts64
+    count: Counts64
+    low: Counts64
+    high: Counts64
+    rows: Counts64
+
+    @classmethod
+    def of(cls, labels: Labels, cells: Cells, cell: Counts64, owner: Counts64, count: Counts64) -> Classes:
+        """Classes from their entries, with the smallest labels that cover them, in an order of their own.
+
+        Entries of one cell and class are one; classes stand in the order of their first cells.
+        """
+        kept = count > 0
+        cell, owner, count = cell[kept], owner[kept], count[kept]
+        order = np.lexsort((owner, cell))
+        cell, owner, count = cell[order], owner[order], count[order]
+        new = np.ones(len(cell), dtype=np.bool_)
+        new[1:] = (cell[1:] != cell[:-1]) | (owner[1:] != owner[:-1])
+        start = np.flatnonzero(new)
+        count = np.add.reduceat(count, start) if len(start) else count
+        cell, owner = cell[start], owner[start]
+        known = owner >= 0
+        values, first, inverse = np.unique(owner[known], return_index=True, return_inverse=True)
+        rank = np.empty(len(values), dtype=np.int64)
+        rank[np.argsort(first, kind="stable")] = np.arange(len(values))
+        number = np.full(len(owner), -1, dtype=np.int64)
+        number[known] = rank[inverse.reshape(-1)]
+        low, high, rows = boxes_of(labels, cells.codes, cell, number, count, len(values))
+        return cls(labels, cells, cell, number, count, low, high, rows)
+
+    @property
+    def suppressed(self) -> int:
+        return int(self.count[self.owner < 0].sum())
+
+    @property
+    def costs(self) -> Floats:
+        """What each record of a class pays."""
+        labels = self.labels
+        total = np.zeros(len(self.rows))
+        for j in range(labels.columns):
+            total += (self._covered(j) - 1) * labels.price[j]
+        return total
+
+    @property
+    def paid(self) -> Floats:
+        """What a record of each cell pays on average; a suppressed one 1."""
+        each = np.where(self.owner < 0, 1.0, self.costs[self.owner] if len(self.rows) else 1.0)
+        return np.bincount(self.cell, each * self.count, len(self.cells.counts)) / self.cells.counts
+
+    def _covered(self, j: int) -> Counts64:
+        before = self.labels.before[self.labels.unit[j] + j :]
+        return before[self.high[:, j]] - before[self.low[:, j]]
+
+    @property
+    def loss(self) -> float:
+        """The mean over all records; a suppressed one costs 1. Whole numbers are summed first, column by column."""
+        labels, total = self.labels, float(self.suppressed)
+        for j in range(labels.columns):
+            total += float(((self._covered(j) - 1) * self.rows).sum()) * float(labels.price[j])
+        return total / self.cells.records
+
+
+@compiled
+def boxes_of(
+    labels: Any, codes: Codes, cell: Counts64, owner: Counts64, count: Counts64, classes: int
+) -> tuple[Counts64, Counts64, Counts64]:
+    """The labels of classes as runs, and their records."""
+    columns = codes.shape[1]
+    low, high = np.full((classes, columns), 1 << 40, np.int64), np.full((classes, columns), -1, np.int64)
+    rows = np.zeros(classes, np.int64)
+    for e in range(len(cell)):
+        i = owner[e]
+        if i >= 0:
+            rows[i] += count[e]
+            for j in range(columns):
+                low[i, j] = min(low[i, j], codes[cell[e], j])
+                high[i, j] = max(high[i, j], codes[cell[e], j])
+    for i in range(classes):
+        for j in range(columns):
+            low[i, j], high[i, j] = label(labels, j, low[i, j], high[i, j])
+    return low, high, rows

@@ -1,0 +1,109 @@
+"""The reports of a local recoding: what was done, how far from the floor it is, and how to count from the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sfumato.base.text import number, percent
+from sfumato.measures.registry import TABLE_ERROR
+from sfumato.methods.shared import times_bound, without_left_out
+from sfumato.release.manifest import EXTERNAL, INTERNAL, Content
+from sfumato.release.readback import external_facts
+from sfumato.report.release_pages import external_page, recoded_page
+
+TABULATE = (
+    "The same value may stand in different groups in different records, so records cannot be counted by label. To "
+    "count them by value, spread each record evenly over the values of its label: a record with the range 25 to 29 "
+    "counts one fifth for each of the five ages."
+)
+
+
+def pages_of(_: Path, manifest: Content) -> dict[str, str]:
+    """The reports of a release as its manifest has them: drawn at publication, and again when it is verified."""
+    return {
+        EXTERNAL: external_page(external_facts(manifest), manifest["dictionary"], [TABULATE]),
+        INTERNAL: local_page(manifest),
+    }
+
+
+def local_page(manifest: Mapping[str, Any]) -> str:
+    """The publisher's report."""
+    own, front = manifest["own"], manifest["own"]["front"]
+    return recoded_page(
+        manifest,
+        about={"classes": number(own["classes"]), "tuples divided between classes": number(own["divided"])},
+        how=f"{front['how'][:1].upper()}{front['how'][1:]}.",
+        heading="classes, method, ratio to the floor",
+        plans=[_plan(point) for point in front["points"]],
+        sections=[floor_section(manifest), counting_section(manifest, TABULATE), downcoding_section(manifest)],
+    )
+
+
+def floor_section(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What no recoding with these labels can go below."""
+    point = manifest["point"]
+    details = point.get("details", {})
+    if "floor" not in details:
+        return {"title": "Floor", "sentences": ["No floor was computed for this table."]}
+    floor, loss = details["floor"], point["loss"]
+    sentence = (
+        f"According to the search, no recoding with the same kind of labels and this k, global or local, loses less "
+        f"than {percent(floor)}, whatever it suppresses; this file loses {percent(loss)}"
+    )
+    ratio = times_bound(manifest, loss, floor)
+    more = f", {ratio:.2f} times as much{without_left_out(manifest)}." if ratio is not None else "."
+    stated = (
+        "The floor is stated by the search and is no more than its prices add up to, which was checked; whether every "
+        "box can pay these prices is checked by the command sfumato floor, on the front that this file was chosen from."
+    )
+    return {"title": "Floor", "sentences": [sentence + more, stated]}
+
+
+def counting_section(manifest: Mapping[str, Any], how: str) -> dict[str, Any]:
+    """How to count from the file, and what that costs."""
+    error = manifest["figures"].get(TABLE_ERROR.name)
+    if error is None:
+        none = "The error of tables of two key columns was not computed: a key column has too many values."
+        return {"title": "Counting from the file", "sentences": [how, none]}
+    named = error.get("largest_columns")
+    where = f", in the table of {named[0]} and {named[1]}" if named else ""
+    cost = (
+        f"Tables of two key columns made so are off by {percent(error['value'])} of the records on average and by "
+        f"{percent(error['largest'])} at most{where}. A value carries {manifest['own']['labels_per_value']:.1f} "
+        "different labels on average."
+    )
+    return {"title": "Counting from the file", "sentences": [how, cost]}
+
+
+def downcoding_section(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What someone learns who knows that small boxes were wanted."""
+    attack = manifest["own"]["downcoding"]
+    records = max(attack["records"], 1)
+    if not attack["attacked"]:
+        return {"title": "Downcoding", "sentences": ["The attack was not made: there are too many classes."]}
+    right = f" ({percent(attack['pinned_right'] / attack['pinned'])} of these rightly)" if attack["pinned"] else ""
+    sentences = [
+        "Someone who knows that classes with small labels were wanted can cross out values for which a record would "
+        "have been in a class with smaller labels (downcoding, Cohen 2022). This attack was made on the file:",
+        f"it narrows the labels of {percent(attack['narrowed'] / records)} of the records, for "
+        f"{percent(attack['narrowed_right'] / records)} rightly, and claims one value of a column for "
+        f"{percent(attack['pinned'] / records)}{right}; {percent(attack['sure'] / records)} are in classes with more "
+        "than k records, where the reasoning is strongest. Class sizes stay as they are: k holds all the same.",
+    ]
+    details = manifest["point"].get("details", {})
+    if "undrawn" in details:
+        before = details["undrawn"]
+        sentences.append(
+            f"The recoding was drawn at random among those that lose at most {percent(details['promised'])}. Without "
+            f"the draw the attack would have narrowed the labels of {percent(before['narrowed'] / records)} of the "
+            f"records, for {percent(before['narrowed_right'] / records)} rightly."
+        )
+    return {"title": "Downcoding", "sentences": sentences}
+
+
+def _plan(point: Mapping[str, Any]) -> str:
+    details = point.get("details", {})
+    ratio = f", {details['ratio']:.2f}" if "ratio" in details else ""
+    return f"{point['classes']:,} classes, {details.get('method', '')}{ratio}"

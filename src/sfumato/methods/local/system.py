@@ -1,0 +1,227 @@
+"""The local system: classes of at least k records, each with labels of its own.
+
+A recoding drawn at random among those that lose little more: who knows the method cannot tell which was drawn.
+
+Records are moved between boxes that hold them, as long as every class keeps k and the loss stays within what the front
+promised. First every second class whose labels downcoding narrows, by a coin, gets a record that it rules out, where
+one can be spared: so each of its claims may be wrong. Then records are moved at random until the room is used up.
+Boxes are fitted again, which only makes them smaller.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sfumato.base.text import number, percent
+from sfumato.decide import Choice
+from sfumato.errors import SfumatoError, StudyError
+from sfumato.front import Front, Point
+from sfumato.measures.registry import GENERAL_LOSS, K
+from sfumato.methods.apply_options import Applying
+from sfumato.methods.local.apply import apply_boxes
+from sfumato.methods.local.criteria import joined_equals
+from sfumato.methods.local.model import Cells, Classes, Labels
+from sfumato.methods.local.pages import pages_of
+from sfumato.methods.local.search import KS, model_of, plan_of, search_local
+from sfumato.methods.run import Run
+from sfumato.methods.shared import BoxSystem, accepted, ratio, salt_of
+from sfumato.methods.system import Publishing
+from sfumato.plans.boxes import BoxPlan
+from sfumato.release.classes import BoxDraft
+from sfumato.release.classes_rows import assigned
+from sfumato.release.classes_verify import box_verifier
+from sfumato.release.downcoding import CELLS, CLASSES, downcode, values_left
+from sfumato.release.draft import Draft
+from sfumato.release.manifest import Manifest
+from sfumato.release.readback import require_source, same, table_of
+from sfumato.release.verify import Verifier
+from sfumato.study import Study
+from sfumato.tables.frequency import FrequencyTable
+
+MOST_TRIES = 100_000
+
+
+def moved(classes: Classes, k: int, slack: float, rng: np.random.Generator) -> Classes:
+    """The classes after random moves that cost at most `slack` in all, as a sum over records."""
+    cells, boxes, costs = classes.cells, (classes.low, classes.high), classes.costs
+    known = np.flatnonzero(classes.owner >= 0)
+    cell, owner, count = (list(part[known]) for part in (classes.cell, classes.owner, classes.count))
+    rows = classes.rows.copy()
+
+    def move(e: int, other: int, number: int) -> None:
+        nonlocal slack
+        slack -= max(number * float(costs[other] - costs[owner[e]]), 0.0)
+        rows[owner[e]] -= number
+        rows[other] += number
+        count[e] -= number
+        cell.append(cell[e])
+        owner.append(np.int64(other))
+        count.append(np.int64(number))
+
+    starts = classes.labels.unit[:-1]
+    narrowed = np.zeros(0, np.int64)
+    if len(rows) <= CLASSES:
+        left, _ = values_left(*boxes, costs, classes.labels.unit, CELLS)
+        size = np.add.reduceat(left, starts, axis=1)
+        narrowed = np.flatnonzero(np.any(size < classes.high - classes.low, axis=1))
+    tuples, homes = np.array(cell), np.array(owner)
+    for c in rng.permutation(narrowed[rng.random(len(narrowed)) < 0.5]).tolist():
+        codes = cells.codes[tuples]
+        inside = np.all((boxes[0][c] <= codes) & (codes < boxes[1][c]), axis=1)
+        inside &= np.any(left[c][starts + codes] == 0, axis=1) if inside.any() else False
+        inside &= (rows[homes] > k) & (costs[c] - costs[homes] <= slack)
+        spare = [e for e in np.flatnonzero(inside).tolist() if count[e] > 0]
+        if spare:
+            move(int(rng.choice(spare)), c, 1)
+    for e in rng.permutation(len(tuples))[:MOST_TRIES].tolist():
+        own = int(owner[e])
+        movable = min(int(rows[own]) - k, int(count[e]))
+        if movable < 1:
+            continue
+        codes = cells.codes[cell[e]]
+        holds = np.flatnonzero(np.all((boxes[0] <= codes) & (codes < boxes[1]), axis=1))
+        holds = holds[holds != own]
+        number = int(rng.integers(1, movable + 1))
+        holds = holds[number * (costs[holds] - costs[own]) <= slack]
+        if len(holds):
+            move(e, int(rng.choice(holds)), number)
+    gone = classes.owner < 0
+    return Classes.of(
+        classes.labels,
+        cells,
+        np.concatenate([np.array(cell), classes.cell[gone]]),
+        np.concatenate([np.array(owner), classes.owner[gone]]),
+        np.concatenate([np.array(count), classes.count[gone]]),
+    )
+
+
+def classes_of(labels: Labels, cells: Cells, plan: BoxPlan) -> Classes:
+    """A plan as classes with the smallest labels that cover them."""
+    of, owner, count = np.array(plan.members, dtype=np.int64).reshape(-1, 3).T
+    return Classes.of(labels, cells, of, owner, count)
+
+
+def drawn_point(front: Front, point: Point, rng: np.random.Generator) -> Point:
+    """A point with a recoding that is drawn; what it loses is at most what the front says of the point."""
+    study, share = front.study, front.study.local.draw
+    table = study.table()
+    plan = point.plan
+    if not isinstance(plan, BoxPlan) or plan.columns != table.columns:
+        raise SfumatoError("the plan and the table differ: nothing was released", expected="a plan of this table")
+    segments, labels, cells = model_of(study, table)
+    before = assigned(study, table, plan, "")
+    classes = classes_of(labels, cells, plan)
+    full = sum(study.weights_for(table)) * table.records
+    stated = with_room(_loss(classes, table), share)
+    if not same(front.loss_of_source(stated), point.loss) or not same(stated * full, point.values[GENERAL_LOSS.name]):
+        raise SfumatoError(
+            f"the loss of the plan is not the {point.loss:.10g} that the front promises",
+            expected="the figures of the search; nothing was released",
+            remedy="search again with this version",
+        )
+    k = int(point.values[K.name])
+    after = joined_equals(moved(classes, k, share * classes.loss * cells.records, rng))
+    loss = _loss(after, table)
+    weights = np.array(study.weights_for(table))
+    undrawn = downcode(before, weights, k).as_dict()
+    values = {K.name: float(after.rows.min()), GENERAL_LOSS.name: loss * full}
+    details = {**point.details, "promised": point.loss, "undrawn": undrawn}
+    return Point(
+        point.id, values, front.loss_of_source(loss), point.suppressed, plan_of(segments, after), point.bound, details
+    )
+
+
+def _loss(classes: Classes, table: FrequencyTable) -> float:
+    return (classes.loss * classes.cells.records + table.removed) / table.records
+
+
+def with_room(loss: float, share: float) -> float:
+    """A loss with room for a draw; nothing loses more than all.
+
+    >>> round(with_room(0.5, 0.1), 12), with_room(0.99, 0.1)
+    (0.55, 1.0)
+    """
+    return min(loss * (1.0 + share), 1.0)
+
+
+def promised(front: Front, study: Study) -> Front:
+    """A front whose losses leave room for a draw."""
+    points = []
+    for point in front.points:
+        loss = with_room(point.loss, study.local.draw)
+        more = loss / point.loss if point.loss else 1.0
+        values = {**point.values, GENERAL_LOSS.name: point.values[GENERAL_LOSS.name] * more}
+        details = dict(point.details)
+        if "ratio" in details:
+            details["ratio"] = details["ratio"] * more
+        points.append(Point(point.id, values, loss, point.suppressed, point.plan, point.bound, details))
+    return replace(front, points=tuple(points))
+
+
+VERIFIER = box_verifier(pages_of)
+
+
+@dataclass(frozen=True)
+class Local(BoxSystem):
+    """Plans are boxes: a label for each class and column, and which records are in which class."""
+
+    name: str = "local"
+    plans: str = "local recodings"
+    verifier: Verifier = VERIFIER
+    apply: Callable[[Applying], Draft] | None = apply_boxes
+    title = "Local recodings"
+    bound = "no recoding with these labels below"
+    shown = "which tuples are in which class"
+
+    def front_of(self, study: Study, table: FrequencyTable, run: Run) -> Front:
+        settings = study.local
+        if settings.draw and (table.units is not None or table.households is not None):
+            raise StudyError(
+                "draw under [local] where rows belong to persons or households: it moves single rows between classes",
+                expected="draw where rows are persons, or no draw",
+                remedy="leave draw out",
+            )
+        if settings.draw and set(study.search.constraints) - {K.name}:
+            raise StudyError(
+                "draw under [local] beside constraints on classes, which a drawn recoding may not meet",
+                expected="draw, or constraints other than k",
+                remedy="leave draw out",
+            )
+        front = search_local(
+            study,
+            table,
+            run,
+            ks=settings.k or KS,
+            effort=settings.effort,
+            passes=settings.passes,
+            boxes=settings.method == "boxes",
+        )
+        return promised(front, study) if settings.draw else front
+
+    def draft(self, choice: Choice, how: Publishing) -> Draft:
+        front = choice.front
+        seed, point = front.study.local.test_seed, choice.point
+        if front.study.local.draw:
+            require_source(table_of(front.study), front.fingerprint)
+            point = drawn_point(front, point, np.random.default_rng(secrets.randbits(128) if seed is None else seed))
+        return BoxDraft.of(accepted(front, how), point, pages_of, how.name, how.format, salt_of(seed))
+
+    def counted(self, manifest: Manifest) -> list[str]:
+        return ["classes", number(manifest["own"]["classes"])]
+
+    def columns(self, front: Front) -> Mapping[str, list[str]]:
+        points = front.points
+        floors = [point.details.get("floor") for point in points]
+        return {
+            "suppressed": [number(point.suppressed) for point in points],
+            "floor": ["–" if floor is None else percent(float(floor)) for floor in floors],
+            "loss / floor": [ratio(point) for point in points],
+            "classes": [number(len(p.plan.labels)) if isinstance(p.plan, BoxPlan) else "–" for p in points],
+        }
+
+
+SYSTEMS = {"local": Local()}

@@ -1,0 +1,117 @@
+"""What systems that search a frequency table share: the timed search, the acceptances, the figures of a release.
+
+What systems whose plans are boxes share: local recoding and the suppression of cells.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from sfumato.base.progress import recording, stage
+from sfumato.base.text import number, number_or_infinity, percent
+from sfumato.front import Front, Point
+from sfumato.methods.run import Run, Searcher
+from sfumato.methods.system import Publishing, Verdict, check_measures
+from sfumato.plans.boxes import BoxPlan
+from sfumato.release.manifest import Manifest
+from sfumato.study import Study
+from sfumato.tables.domain import loss_of_entered
+from sfumato.tables.frequency import FrequencyTable
+
+
+def search_table(find: Searcher, study: Study, run: Run, table: FrequencyTable | None) -> Front:
+    """The front that a searcher finds, with the stages of the work; the table is read unless it is given."""
+    check_measures(study)
+    with recording() as recorder:
+        table = study.table() if table is None else table
+        run.table = table if run.table is None else run.table  # a search within this one is of another table
+        with stage("search"):
+            front = find(study, table, run)
+    front = front.with_left_out(table.left_out)
+    return replace(front, tuples=table.tuples, stages=tuple(done.as_dict() for done in recorder.done))
+
+
+def accepted(front: Front, how: Publishing) -> Front:
+    """A front whose study has what a publisher accepts."""
+    from sfumato.release.policy import acceptances  # only a release needs it
+
+    return replace(front, study=front.study.with_accepted(acceptances(how.accept)))
+
+
+def measured_rows(manifest: Manifest) -> list[list[str]]:
+    """Suppressed records, loss and objectives as measured on a released file."""
+    values = {name: manifest["figures"][name]["value"] for name in manifest["point"]["values"]}
+    return [
+        ["suppressed", f"{number(manifest['suppressed'])} of {number(manifest['records'])}"],
+        ["loss", percent(manifest["loss"])],
+        *([name, number_or_infinity(value)] for name, value in values.items()),
+    ]
+
+
+@dataclass(frozen=True)
+class BoxSystem(ABC):
+    """A system for each value of k, whose front shows the records themselves."""
+
+    plan: type[BoxPlan] = BoxPlan
+    title: ClassVar[str]
+    bound: ClassVar[str]  # what stands at the bound of the page
+    shown: ClassVar[str]  # what a front shows of records
+
+    @abstractmethod
+    def front_of(self, study: Study, table: FrequencyTable, run: Run) -> Front:
+        """The front of a study."""
+
+    @abstractmethod
+    def columns(self, front: Front) -> Mapping[str, list[str]]:
+        """What is shown of the points of a front."""
+
+    @abstractmethod
+    def counted(self, manifest: Manifest) -> list[str]:
+        """What a release has many of, and how many."""
+
+    def unit(self, study: Study) -> str:  # noqa: ARG002
+        return "values of k"
+
+    def search(self, study: Study, run: Run, table: FrequencyTable | None = None) -> Front:
+        return search_table(self.front_of, study, run, table)
+
+    def verdict(self, front: Front) -> Verdict:  # noqa: ARG002
+        return Verdict((f"the front shows {self.shown}: keep it confidential",))
+
+    def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
+        return {"Measured on the file": [self.counted(manifest), *measured_rows(manifest)]}
+
+    def page(
+        self,
+        front: Front,
+        chosen: int | None,
+        compare: tuple[int, int] | None,  # noqa: ARG002
+        table: FrequencyTable | None = None,  # noqa: ARG002
+    ) -> str:
+        from sfumato.report.page import front_page
+
+        return front_page(front, self.columns(front), chosen, title=self.title, bound=self.bound)
+
+
+def salt_of(seed: int | None) -> str | None:
+    """The salt by which records of a tuple are told apart: drawn at publication unless a test fixes it."""
+    return None if seed is None else f"test {seed}"
+
+
+def ratio(point: Point) -> str:
+    """How many times its bound a point loses."""
+    return f"{point.details['ratio']:.3f}" if "ratio" in point.details else "–"
+
+
+def times_bound(manifest: Mapping[str, Any], loss: float, bound: float) -> float | None:
+    """Return how many times its bound a release loses, without the records left out; None where the bound is 0."""
+    entered = [loss_of_entered(one, manifest["records"], manifest["left_out"]) for one in (loss, bound)]
+    return entered[0] / entered[1] if entered[1] > 0 else None
+
+
+def without_left_out(manifest: Mapping[str, Any]) -> str:
+    """Return what a ratio to a bound is without, in a clause."""
+    return " without the records left out because of missing values" if manifest["left_out"] else ""

@@ -1,0 +1,171 @@
+"""What a system offers. Everything that works for all systems is written against this, and nothing else of them.
+
+What a search is asked for: measures as goals, by the names a run file gives them; and what can be checked of it.
+
+What was saved against what was worked out again: the first thing in which they differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sfumato.errors import StudyError, nearest, shortened
+from sfumato.measures.measure import Goal
+from sfumato.measures.registry import K, measure, names
+from sfumato.study import ALGORITHMS, SearchSettings, Study
+from sfumato.tables.frequency import FrequencyTable
+
+if TYPE_CHECKING:
+    from sfumato.base.progress import Progress
+    from sfumato.decide import Choice
+    from sfumato.front import Front
+    from sfumato.methods.apply_options import Applying
+    from sfumato.methods.run import Run
+    from sfumato.plans.recodings import Plan
+    from sfumato.release.draft import Draft
+    from sfumato.release.manifest import Manifest
+    from sfumato.release.verify import Verifier
+    from sfumato.study.sections import Acceptance
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a search achieved: sentences for its user, and whether the request was met."""
+
+    sentences: tuple[str, ...] = ()
+    met: bool = True
+
+
+@dataclass(frozen=True)
+class Publishing:
+    """How a release is to be made: rules that may be broken, name and format of the file, who is told how far it is."""
+
+    accept: Mapping[str, str] | Sequence[Acceptance] = ()
+    name: str | None = None
+    progress: Progress | None = None
+    format: str | None = None
+
+
+class System(Protocol):
+    """What a system offers: a search that gives a front, how its plans are read back, and its words for them."""
+
+    name: str
+    plan: type[Plan]
+    plans: str  # what its plans are called
+    apply: Callable[[Applying], Draft] | None  # how its plans are applied to another table, where that is its own way
+
+    @property
+    def verifier(self) -> Verifier:
+        """How its releases are checked again."""
+
+    def unit(self, study: Study) -> str:
+        """What the progress of its search counts."""
+
+    def search(self, study: Study, run: Run, table: FrequencyTable | None = None) -> Front:
+        """Find the front of a study; `table` is the frequency table, where the system works on one and has it."""
+
+    def verdict(self, front: Front) -> Verdict:
+        """What the search achieved, in sentences, and whether it did what it was to do."""
+
+    def draft(self, choice: Choice, how: Publishing) -> Draft:
+        """The release of a point, to be written, read back and measured."""
+
+    def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
+        """What was measured on a released file, as rows of tables by their titles."""
+
+    def page(
+        self,
+        front: Front,
+        chosen: int | None,
+        compare: tuple[int, int] | None,
+        table: FrequencyTable | None = None,
+    ) -> str:
+        """The front as a page."""
+
+    def columns(self, front: Front) -> Mapping[str, list[str]]:
+        """The points as columns of a table for a terminal, beyond their ids and objectives."""
+
+
+def goal_of(study: Study, name: str, direction: str | None, limit: float | None = None) -> Goal:
+    """A measure to seek or to limit, by its name or an alias, with the parameters that the run file gives it."""
+    if name not in names():
+        raise StudyError(f'unknown objective "{name}"', expected="a measure", remedy=nearest(name, names()))
+    chosen = measure(name).with_settings(study.measures)
+    return Goal(chosen, direction or chosen.direction, limit)
+
+
+def demanded_size(settings: SearchSettings) -> int:
+    """The class size that is demanded and not sought: exactly the classes below it are suppressed; 0 for none."""
+    if K.name not in settings.constraints or K.name in [objective.name for objective in settings.named]:
+        return 0
+    return math.ceil(settings.constraints[K.name])
+
+
+def check_measures(study: Study) -> None:
+    """Raise unless every measure that is given parameters is known and has them."""
+    for name, given in study.measures.items():
+        measure(name).with_parameters(given)
+
+
+def check_algorithm(settings: SearchSettings, system: str) -> None:
+    """Raise unless the algorithm is one of the system's."""
+    known = ALGORITHMS[system]
+    if settings.method not in known:
+        raise StudyError(
+            f'algorithm = "{settings.method}" for {system}',
+            expected="one of: " + ", ".join(known),
+            remedy=f"leave algorithm out to take {known[0]}",
+        )
+
+
+def check_weights(settings: SearchSettings, table: FrequencyTable) -> None:
+    """Raise unless weights are of quasi-identifiers."""
+    unknown = [name for name in settings.weights if name not in table.columns]
+    if unknown:
+        raise StudyError(
+            f"weights for {shortened(unknown)}",
+            expected="quasi-identifiers",
+            remedy=nearest(unknown[0], table.columns),
+        )
+    if not any(settings.weights.get(name, 1.0) for name in table.columns):
+        raise StudyError("every weight is 0", expected="at least one quasi-identifier with a weight above 0")
+
+
+def number(value: float) -> float:
+    """A whole number as one."""
+    return int(value) if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else float(value)
+
+
+CLOSE = 1e-9
+NOTHING = 1e-13  # errors of large tables are small, and none of them may be lost
+
+
+def first_unlike(one: Any, two: Any, unchecked: Collection[str] = (), name: str = "") -> tuple[str, Any, Any] | None:
+    """The first entry in which two records differ by more than rounding: its name and both values.
+
+    >>> first_unlike({"a": [1, 2.0]}, {"a": [1, 2.5]}), first_unlike({"a": 1.0}, {"a": 1.0 + 1e-12})
+    (('a.1', 2.0, 2.5), None)
+    """
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
+        for key in dict.fromkeys([*two, *one]):
+            if key in unchecked:
+                continue
+            inner = f"{name}.{key}" if name else str(key)
+            path = first_unlike(one.get(key), two.get(key), unchecked, inner)
+            if path is not None:
+                return path
+        return None
+    if isinstance(one, list | tuple) and isinstance(two, list | tuple) and len(one) == len(two):
+        pairs = enumerate(zip(one, two, strict=True))
+        return next((f for i, (a, b) in pairs if (f := first_unlike(a, b, unchecked, f"{name}.{i}")) is not None), None)
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, two))
+    same = math.isclose(one, two, rel_tol=CLOSE, abs_tol=NOTHING) if numbers else type(one) is type(two) and one == two
+    return None if same else (name, one, two)
+
+
+def shown(value: Any) -> str:
+    """A value in a message, not too long."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)[:80]

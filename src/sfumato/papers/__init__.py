@@ -1,0 +1,1 @@
+"""Reproductions of the papers' tables and figures, and recodings of others to compare with."""

@@ -1,0 +1,651 @@
+"""Baselines beside our own fronts: Mondrian, Datafly and the best node of the lattice, each at the required k.
+
+Whether baselines can be computed for a study, and whether its fronts can be compared with them.
+
+What a recoding costs and what it gives: one row of a comparison of methods, measured the same way for all.
+
+Datafly (Sweeney 1997): generalize the column with most different values by one level until few records stand out.
+
+Readings: docs/readings.md, 2, Datafly.
+
+The classes of a node without those that fall short of a k and an ℓ.
+
+Figures of other tools that were recorded once: they cannot be run here, and hold for one table and its trees alone.
+
+ARX 3.9.2, local transformation (`optimizeIterativeFast` with a step of 1/N, Loss with arithmetic mean, no limit of
+suppression), on Adult with eight quasi-identifiers, measured again on the scale of this comparison. Its labels are
+nodes of the hierarchies.
+
+Local recoding of a study's table: its columns and cells as Mondrian takes them, and what its classes cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from sfumato.base.arrays import Counts64, Floats
+from sfumato.base.compiled import need_compiler
+from sfumato.data.settings import Role
+from sfumato.errors import InputError, StudyError, UnreachableError, nearest, shortened
+from sfumato.front import Front, Point
+from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.registry import DISTINCT_L, GENERAL_LOSS, K
+from sfumato.measures.suppression import budget, suppress_by_plan, suppress_planned
+from sfumato.measures.two_way import MOST_VALUES, box_errors, mean_and_largest
+from sfumato.methods.cuts.problem import UnitTable
+from sfumato.methods.cuts.space import CutSpace
+from sfumato.methods.lattice.search import LIMITS, search_lattice
+from sfumato.methods.run import Run
+from sfumato.methods.system import check_weights
+from sfumato.papers.mondrian import Cells, Grid, Partition, mondrian
+from sfumato.plans.recodings import LevelPlan, RecodingPlan, at_level, at_levels
+from sfumato.plans.segments import Segment, segments_of
+from sfumato.study import SearchSettings, Study
+from sfumato.tables.domain import loss_of_source
+from sfumato.tables.frequency import FrequencyTable
+
+KS = (2, 5, 10, 20, 50, 100)
+
+
+def asked_of(ks: Sequence[int] | None, records: int) -> list[int]:
+    """The required k, rising; by default those of KS that a class can have."""
+    asked = sorted(set(KS if ks is None else ks))
+    if not asked or asked[0] < 1:
+        raise InputError(
+            f"k = {asked[0]}" if asked else "no k is given", expected="whole numbers from 1", remedy="k of 5 and 10"
+        )
+    if ks is None:
+        return [k for k in asked if k <= records] or [records]
+    if asked[-1] > records:
+        raise UnreachableError(
+            f"k = {asked[-1]:,} is more than the {records:,} records of the table",
+            expected="a k of at most the number of records",
+            remedy=f"k of at most {records}",
+        )
+    return asked
+
+
+def refuse_persons(study: Study) -> None:
+    """Raise where rows belong to persons: the other methods divide records, so their k would be another figure."""
+    for name in study.named(Role.UNIT):
+        raise StudyError(
+            f"{name} is a unit column, and a comparison of methods counts records",
+            expected="a table in which every record is a person",
+            remedy=f"one record for each value of {name}; or, to compare records, give {name} the role identifier",
+        )
+
+
+def refuse_table(table: FrequencyTable, l: int) -> None:
+    """Raise unless the table is an original one that has l different sensitive values."""
+    if table.removed:
+        raise StudyError(
+            f"{table.removed} records were removed from the table before",
+            expected="the original table",
+            remedy="compare on the table that the release was made from",
+        )
+    if l < 1:
+        raise InputError(f"l = {l}", expected="a whole number from 1", remedy="l of 2")
+    if l == 1:
+        return
+    if not table.sensitive:
+        raise StudyError(
+            f"l = {l} without a sensitive column",
+            expected="a column with the role sensitive",
+            remedy="leave l out, or declare one",
+        )
+    held = min(int(np.sum(values.domain.counts > 0)) for values in table.sensitive.values())
+    if held < l:
+        raise UnreachableError(
+            f"l = {l} is more than the {held} different values of a sensitive column",
+            expected="an l of at most the number of different values",
+            remedy=f"l of at most {held}",
+        )
+
+
+def refuse_fronts(study: Study, table: FrequencyTable, fronts: Sequence[Front]) -> None:
+    """Raise unless the fronts are of the same table under the same rules, one of each system."""
+    systems = [front.system for front in fronts]
+    other = [front.system for front in fronts if not front.recodes]
+    if other:
+        raise InputError(f"a front of the {other[0]} system does not recode the table", expected="lattice or cuts")
+    if len(set(systems)) < len(systems):
+        raise InputError(f"{len(systems)} fronts of {shortened(sorted(set(systems)))}", expected="one of each system")
+    for front in fronts:
+        said = _differs(study, table, front)
+        if said:
+            raise InputError(
+                f"the front of {front.system} {said}",
+                expected="a front of the same table, columns, suppression limit and weights",
+                remedy="use the run.toml in the folder of the front",
+            )
+
+
+def _differs(study: Study, table: FrequencyTable, front: Front) -> str:
+    theirs = front.study
+    if front.fingerprint != table.fingerprint:
+        return "is of another table"
+    if theirs.search.max_suppression != study.search.max_suppression:
+        return f"was searched with max_suppression = {theirs.search.max_suppression:g}"
+    if theirs.search.weights != study.search.weights:
+        return "was searched with other weights"
+    if front.points and set(front.points[0].recoding_plan.choices) != set(table.columns):
+        return "has other quasi-identifiers"
+    for name in table.columns if front.system == "cuts" else ():
+        one, two = study.columns[name], theirs.columns[name]
+        if (one.constrained, one.order, one.breaks) != (two.constrained, two.order, two.breaks):
+            return f"was searched with another order, breaks or constraint of {name}"
+    return ""
+
+
+def no_levels(table: FrequencyTable) -> str:
+    """Why there is no lattice to look at; nothing if there is one."""
+    undeclared = [domain.name for domain in table.domains if not domain.declared]
+    if undeclared:
+        return f"no hierarchy for {shortened(undeclared)}"
+    nodes = int(np.prod([domain.hierarchy.height + 1 for domain in table.domains], dtype=object))
+    return f"the lattice has {nodes:,} nodes" if nodes > LIMITS["exact"] else ""
+
+
+TITLES = {
+    "cuts": "cuts (ours)",
+    "lattice": "lattice front (ours)",
+    "lattice_optimum": "lattice optimum",
+    "datafly": "Datafly",
+    "mondrian_strict": "Mondrian, strict",
+    "mondrian_relaxed": "Mondrian, relaxed",
+    "mondrian_even": "Mondrian, evenly divided",
+    "arx_local": "ARX 3.9.2, local",
+}
+LOCAL = (
+    "mondrian_strict",
+    "mondrian_relaxed",
+    "mondrian_even",
+    "arx_local",
+)  # a value may carry different labels in different classes
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a method reaches where a k is asked for, and at which price. Everything is None where it does not reach it.
+
+    `loss` is the share of d·N, suppressed records with full loss; `l` the least number of different values of a
+    sensitive column in a class; `labels_per_value` how many different labels a value carries on average (1 if the
+    recoding is global), `table_error` the mean error of two-way tables where the recoding is local.
+    """
+
+    method: str
+    asked: int
+    k: int | None = None
+    l: int | None = None
+    loss: float | None = None
+    suppressed: int | None = None
+    classes: int | None = None
+    labels_per_value: float | None = None
+    table_error: float | None = None
+    note: str = ""
+
+    @property
+    def title(self) -> str:
+        return TITLES[self.method]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row as JSON knows it.
+
+        Returns:
+            A dictionary.
+        """
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Methods side by side: a row for each method and each required k.
+
+    `allowed` records may be suppressed; `l` is the diversity asked for; `notes` say what was left out and why; `how`
+    says how each front was made; `labels` says which labels Mondrian may use: only recodings with the same labels
+    compare.
+    """
+
+    rows: tuple[Cost, ...]
+    records: int
+    allowed: int
+    l: int = 1
+    notes: tuple[str, ...] = ()
+    how: Mapping[str, str] = field(default_factory=dict)
+    labels: str = ""
+
+    def __iter__(self) -> Iterator[Cost]:
+        return iter(self.rows)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods, in the order of their titles' list."""
+        held = {row.method for row in self.rows}
+        return tuple(name for name in TITLES if name in held)
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """The required k, rising."""
+        return tuple(sorted({row.asked for row in self.rows}))
+
+    def row(self, method: str, asked: int) -> Cost:
+        """The row of a method and a required k.
+
+        Args:
+            method: the name of a method.
+            asked: the k that was asked for.
+
+        Returns:
+            The row.
+        """
+        return next(row for row in self.rows if (row.method, row.asked) == (method, asked))
+
+    def as_dict(self) -> dict[str, Any]:
+        """As `sfumato baselines --json` prints it.
+
+        Returns:
+            A dictionary.
+        """
+        return {
+            "records": self.records,
+            "max_suppressed": self.allowed,
+            "l": self.l,
+            "rows": [row.as_dict() for row in self.rows],
+            "found": dict(self.how),
+            "labels": self.labels,
+            "notes": list(self.notes),
+        }
+
+
+def cost_of(method: str, asked: int, classes: ClassTable) -> Cost:
+    """The cost of a global recoding, from its classes after suppression."""
+    full = float(classes.attribute_weights.sum()) * classes.records
+    return Cost(
+        method,
+        asked,
+        k=int(classes.size[classes.kept].min()),
+        l=int(DISTINCT_L.value(classes)) if classes.table.sensitive else None,
+        loss=GENERAL_LOSS.value(classes) / full,
+        suppressed=classes.suppressed_rows,
+        classes=int(classes.kept.sum()),
+        labels_per_value=1.0,
+    )
+
+
+Levels = tuple[int, ...]
+
+
+def datafly(
+    heights: Sequence[int],
+    different: Callable[[int, int], int],
+    short: Callable[[Levels], int],
+    allowed: int,
+    records: int,
+) -> Levels | None:
+    """The levels at which Datafly stops; None where even the top is too little.
+
+    `different(column, level)` are the different values of a column at a level, `short(levels)` the records whose class
+    is too small there. It stops when at most `allowed` are, and some record is left.
+
+    >>> values = [[9, 3, 1], [4, 1]]
+    >>> datafly([2, 1], lambda column, level: values[column][level], lambda at: 5 if sum(at) < 2 else 0, 0, 9)
+    (1, 1)
+    """
+    levels = [0] * len(heights)
+    while True:
+        gone = short(tuple(levels))
+        if gone <= allowed and gone < records:
+            return tuple(levels)
+        open_columns = [j for j, height in enumerate(heights) if levels[j] < height]
+        if not open_columns:
+            return None
+        widest = max(open_columns, key=lambda j: (different(j, levels[j]), -j))
+        levels[widest] += 1
+
+
+def classes_at(
+    table: FrequencyTable, levels: Sequence[int], k: int, l: int, weights: Sequence[float] = ()
+) -> ClassTable:
+    """The classes of a node without those that have fewer than k records or l different sensitive values."""
+    return suppress_planned(classify(table, at_levels(table, levels), weights), k, l)
+
+
+METHOD = "arx_local"
+COLUMNS = {"age", "workclass", "education", "marital-status", "race", "sex", "native-country", "salary-class"}
+RECORDS, TUPLES = 30_162, 12_458
+LOSSES = {5: 0.0293, 10: 0.0447, 20: 0.0631, 50: 0.0964, 100: 0.128}
+TABLE_ERRORS = {20: 0.0535}
+
+
+def recorded(study: Study, table: FrequencyTable, k: int, l: int) -> Cost | None:
+    """What ARX's local transformation lost at a k; None for every other table, k or demand."""
+    same = (table.records, table.tuples) == (RECORDS, TUPLES) and set(table.columns) == COLUMNS
+    same = same and all(domain.declared for domain in table.domains)
+    if not same or k not in LOSSES or l > 1 or len(set(study.weights_for(table))) > 1:
+        return None
+    note = "recorded, not run; labels are nodes of the trees"
+    return Cost(METHOD, k, k=k, loss=LOSSES[k], table_error=TABLE_ERRORS.get(k), note=note)
+
+
+DIVIDES = {"mondrian_strict": "never", "mondrian_relaxed": "needed", "mondrian_even": "always"}
+
+
+@dataclass(frozen=True, eq=False)
+class LocalTable:
+    """A table made ready for cuts through all columns at once.
+
+    Relaxed cuts divide the records of a tuple, so `divided` has a cell for each tuple and sensitive value. What several
+    sensitive columns hold together is not in a frequency table; relaxed classes then have no known diversity.
+    """
+
+    table: FrequencyTable
+    grid: Grid
+    whole: Cells
+    divided: Cells
+    weights: Floats
+    labels: str
+
+    @classmethod
+    def of(cls, study: Study, table: FrequencyTable) -> LocalTable:
+        space = CutSpace(tuple(segments_of(study, table)))
+        units = UnitTable.of(table, space, diverse=bool(table.sensitive))
+        whole = Cells(units.codes, units.counts, units.masks, units.words)
+        weights = np.array(study.weights_for(table))
+        return cls(table, grid_of(space), whole, _divided(table, space, whole), weights, label_words(space.segments))
+
+    @property
+    def diverse_when_divided(self) -> bool:
+        """Whether the diversity of relaxed classes is known."""
+        return len(self.table.sensitive) == 1
+
+    def classes(self, method: str, k: int, l: int = 1) -> Partition | None:
+        """The classes of Mondrian; None where the whole table has too few records or values."""
+        divide = DIVIDES[method]
+        return mondrian(self.grid, self.whole if divide == "never" else self.divided, k, l, divide=divide)
+
+    def cost(self, method: str, k: int, l: int = 1) -> Cost:
+        """What Mondrian reaches and costs. It suppresses nothing."""
+        strict = DIVIDES[method] == "never"
+        if l > 1 and not strict and not self.diverse_when_divided:
+            return Cost(method, k, note="the diversity of divided tuples is known for one sensitive column only")
+        partition = self.classes(method, k, l)
+        if partition is None:
+            return Cost(method, k, note="even the whole table as one class does not reach this")
+        diverse = bool(self.table.sensitive) and (strict or self.diverse_when_divided)
+        full = float(self.weights.sum()) * self.table.records
+        return Cost(
+            method,
+            k,
+            k=int(partition.rows.min()),
+            l=int(partition.members.min()) if diverse else None,
+            loss=float(self.weights @ partition.losses()) / full,
+            suppressed=0,
+            classes=partition.classes,
+            labels_per_value=partition.labels_per_value(),
+            table_error=_table_error(partition),
+        )
+
+
+def _table_error(partition: Partition) -> float | None:
+    """The mean error of two-way tables, each label spread evenly over its units; None for very wide columns."""
+    cells, widths = partition.cells, np.diff(partition.grid.unit).tolist()
+    if max(widths) > MOST_VALUES:
+        return None
+    errors = box_errors(cells.codes, cells.counts, widths, partition.low, partition.high, partition.rows)
+    return mean_and_largest(errors)[0]
+
+
+def label_words(segments: Sequence[Segment]) -> str:
+    """Which labels a class may have, in a sentence."""
+    trees = [segment.name for segment in segments if segment.constrained]
+    free = [segment.name for segment in segments if not segment.constrained]
+    parts = [f"nodes of the tree for {', '.join(trees)}"] if trees else []
+    parts += [f"runs of neighbouring values for {', '.join(free)}"] if free else []
+    return f"Mondrian's labels are {' and '.join(parts)}."
+
+
+def grid_of(space: CutSpace) -> Grid:
+    """The columns of a space as flat arrays."""
+    segments = space.segments
+    unit = np.concatenate([[0], np.cumsum([s.units for s in segments])]).astype(np.int64)
+    leaves = np.concatenate([np.concatenate([[0], np.cumsum(s.leaves)]) for s in segments]).astype(np.int64)
+    leaf = np.full(int(unit[-1]), -1, dtype=np.int64)
+    low: list[int] = []
+    high: list[int] = []
+    parent: list[int] = []
+    children: list[tuple[int, ...]] = []
+    for segment, begin in zip(segments, unit.tolist(), strict=False):
+        first = len(low)
+        low += [node.low for node in segment.nodes]
+        high += [node.high for node in segment.nodes]
+        children += [node.children for node in segment.nodes]
+        parent += [first + above if above >= 0 else -1 for above in _parents(segment)]
+        for number, node in enumerate(segment.nodes):
+            if node.high - node.low == 1:
+                leaf[begin + node.low] = first + number
+    return Grid(
+        unit,
+        leaves,
+        others=np.array([max(s.domain.leaves - 1, 1) for s in segments], dtype=np.float64),
+        alone=np.array([s.guarded and not s.constrained for s in segments], dtype=np.bool_),
+        leaf=leaf,
+        low=_whole(low),
+        high=_whole(high),
+        parent=_whole(parent),
+        first=_whole([0, *np.cumsum([len(c) for c in children]).tolist()]),
+        starts=_whole([start for some in children for start in some]),
+    )
+
+
+def _parents(segment: Segment) -> list[int]:
+    parents = [-1] * len(segment.nodes)
+    for number, below in enumerate(segment.members):
+        for child in below:
+            parents[child] = number
+    return parents
+
+
+def _whole(numbers: Sequence[int]) -> Counts64:
+    return np.array(numbers, dtype=np.int64)
+
+
+def _divided(table: FrequencyTable, space: CutSpace, whole: Cells) -> Cells:
+    """Cells whose records are alike in their sensitive value too."""
+    if len(table.sensitive) != 1:
+        return whole._replace(masks=np.zeros((len(whole.counts), 0), np.uint64), words=np.zeros(1, np.int64))
+    (held,) = table.sensitive.values()
+    codes = np.stack([s.unit_of[c] for s, c in zip(space.segments, table.codes, strict=True)]).astype(np.int32)
+    word, bit = np.divmod(held.values.astype(np.int64), 64)
+    masks = np.zeros((len(word), int(whole.words[-1])), dtype=np.uint64)
+    masks[np.arange(len(word)), word] = np.uint64(1) << bit.astype(np.uint64)
+    return Cells(np.ascontiguousarray(codes[:, held.tuple_of]), held.counts, masks, whole.words)
+
+
+BY_LEVELS = ("lattice_optimum", "datafly")
+METHODS = (*BY_LEVELS, *DIVIDES)
+DEFAULT = tuple(name for name in METHODS if name != "mondrian_even")
+
+
+def baselines(
+    study: Study,
+    ks: Sequence[int] | None = None,
+    *,
+    l: int = 1,
+    fronts: Sequence[Front] = (),
+    methods: Sequence[str] | None = None,
+    table: FrequencyTable | None = None,
+) -> Costs:
+    """What other kinds of recoding cost at each k, and what the points of our fronts cost that reach it.
+
+    All are measured the same way, within the study's suppression limit; `l` asks for different sensitive values in each
+    class besides.
+
+    Args:
+        study: the table, its hierarchies and its suppression limit.
+        ks: the k that are asked for; 2, 5, 10, 20, 50 and 100 unless given.
+        l: how many different sensitive values each class must hold.
+        fronts: fronts of the same study to stand beside them.
+        methods: the methods; all unless given.
+        table: the study's frequency table, where it was read before.
+
+    Returns:
+        A row for each method and each k.
+
+    >>> import sfumato as sf
+    >>> found = sf.baselines(sf.read(sf.sample("adult")), ks=[10])
+    >>> for row in found:
+    ...     if row.classes:  # figures of METHOD on this table are recorded, not measured
+    ...         print(f"{row.title}: k {row.k}, loss {row.loss:.3f}, {row.suppressed} suppressed")
+    lattice optimum: k 10, loss 0.397, 298 suppressed
+    Datafly: k 10, loss 0.447, 273 suppressed
+    Mondrian, strict: k 10, loss 0.205, 0 suppressed
+    Mondrian, relaxed: k 10, loss 0.139, 0 suppressed
+    """
+    need_compiler("a comparison of methods")
+    unknown = [name for name in methods or () if name not in METHODS]
+    if unknown:
+        raise InputError(f'unknown method "{unknown[0]}"', expected="a method", remedy=nearest(unknown[0], METHODS))
+    refuse_persons(study)
+    table = study.table() if table is None else table
+    asked = asked_of(ks, table.rows)
+    refuse_table(table, l)
+    refuse_fronts(study, table, fronts)
+    check_weights(study.search, table)
+    allowed = budget(study.search.max_suppression, table.records)
+    notes: list[str] = []
+    rows: list[Cost] = []
+    refusals: dict[str, str] = {}
+    for front in fronts:
+        refusals[front.system] = front.how
+        rows += _ours(front, table, asked, l)
+    wanted = list(methods or DEFAULT)
+    reason = no_levels(table)
+    if reason and set(wanted) & set(BY_LEVELS):
+        notes.append(f"left out: {shortened(TITLES[name] for name in wanted if name in BY_LEVELS)} ({reason})")
+        wanted = [name for name in wanted if name not in BY_LEVELS]
+    local = LocalTable.of(study, table) if set(wanted) & set(DIVIDES) else None
+    for name in wanted:
+        for k in asked:
+            if name == "lattice_optimum":
+                rows.append(_optimum(study, table, k, l))
+            elif name == "datafly":
+                rows.append(_datafly(study, table, k, l, allowed))
+            elif local is not None:
+                rows.append(local.cost(name, k, l))
+    if local is not None:
+        known = {k: recorded(study, table, k, l) for k in asked}
+        if any(known.values()):
+            rows += [row or Cost(METHOD, k, note="not recorded for this k") for k, row in known.items()]
+    if not rows:
+        raise StudyError(
+            notes[0], expected="a hierarchy for each quasi-identifier", remedy="mondrian_strict needs none"
+        )
+    over = [row for row in rows if row.method == "datafly" and (row.suppressed or 0) > allowed]
+    if over:
+        notes.append(
+            f"Datafly suppresses up to k records by its own rule, here more than the limit of {allowed:,}: "
+            + ", ".join(f"{row.suppressed:,} at k = {row.asked:,}" for row in over)
+        )
+    labels = "" if local is None else local.labels
+    rows = [_of_source(row, table) for row in rows]
+    return Costs(tuple(rows), table.records, allowed, l, tuple(notes), refusals, labels)
+
+
+def _of_source(row: Cost, table: FrequencyTable) -> Cost:
+    """Return a row with the loss of the source: records that the missing rule left out are lost."""
+    return row if row.loss is None else replace(row, loss=loss_of_source(row.loss, table.records, table.left_out))
+
+
+def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> list[Cost]:
+    """For each k, the point of a front with least loss that reaches it, measured as all the others are."""
+    weights = front.study.weights_for(table)
+    known: dict[int, Cost] = {}
+
+    def cost(point: Point) -> Cost:
+        if point.id not in known:
+            known[point.id] = cost_of(front.system, 0, _classes(table, point.recoding_plan, weights))
+            if abs((known[point.id].loss or 0.0) - front.loss_of_entered(point.loss)) > 1e-9:
+                raise InputError(
+                    f"point {point.id} of the front of {front.system} does not have the loss that the front states",
+                    expected="a front that was searched with the same hierarchies, and not as a reproduction",
+                    remedy="search again",
+                )
+        return known[point.id]
+
+    rows = []
+    for k in asked:
+        for point in sorted(front.points, key=lambda point: point.loss):
+            if point.values.get(K.name, k) < k or point.values.get(DISTINCT_L.name, l) < l:
+                continue
+            there = cost(point)
+            if (there.k or 0) >= k and (l <= 1 or (there.l or 0) >= l):
+                rows.append(_at(there, k, f"point {point.id}"))
+                break
+        else:
+            rows.append(Cost(front.system, k, note="no point of the front reaches this k"))
+    return rows
+
+
+def _optimum(study: Study, table: FrequencyTable, k: int, l: int) -> Cost:
+    """The node with least loss once classes that fall short are suppressed within the limit."""
+    levels = _levels(study, table, k, l)
+    if levels is None:
+        return Cost("lattice_optimum", k, note="no node of the lattice reaches this k within the suppression limit")
+    return _at(
+        cost_of("lattice_optimum", k, classes_at(table, levels, k, l, study.weights_for(table))), k, _words(levels)
+    )
+
+
+def _levels(study: Study, table: FrequencyTable, k: int, l: int) -> Levels | None:
+    """The levels of that node, by the search that answers every question of the lattice."""
+    diverse = {DISTINCT_L.name: float(l)} if l > 1 else {}
+    settings = SearchSettings(
+        objectives=(GENERAL_LOSS.name,),
+        constraints={K.name: float(k)} | diverse,
+        max_suppression=study.search.max_suppression,
+        weights=study.search.weights,
+        seed=study.search.seed,
+        threads=study.search.threads,
+    )
+    try:
+        front = search_lattice(study.with_search(settings), table, Run())
+    except UnreachableError:
+        return None
+    plan = min(front.points, key=lambda point: (point.loss, point.suppressed)).plan
+    return tuple(plan.levels[name] for name in table.columns) if isinstance(plan, LevelPlan) else None
+
+
+def _datafly(study: Study, table: FrequencyTable, k: int, l: int, allowed: int) -> Cost:
+    weights = study.weights_for(table)
+
+    def different(column: int, level: int) -> int:
+        groups = at_level(table.domains[column], level).groups
+        return len(np.unique(groups[table.codes[column]]))
+
+    levels = datafly(
+        [domain.hierarchy.height for domain in table.domains],
+        different,
+        lambda at: classes_at(table, at, k, l).suppressed_rows,
+        max(k, allowed),
+        table.records,
+    )
+    if levels is None:
+        return Cost("datafly", k, note="even the fully generalized table does not reach this k")
+    return _at(cost_of("datafly", k, classes_at(table, levels, k, l, weights)), k, _words(levels))
+
+
+def _classes(table: FrequencyTable, plan: RecodingPlan, weights: Sequence[float]) -> ClassTable:
+    classes = classify(table, plan.recoding(table), weights)
+    return suppress_by_plan(classes, plan)
+
+
+def _at(cost: Cost, k: int, note: str) -> Cost:
+    return replace(cost, asked=k, note=note)
+
+
+def _words(levels: Levels) -> str:
+    return "levels " + " ".join(str(level) for level in levels)

@@ -1,0 +1,140 @@
+"""Downcoding: what someone learns from a local recoding who knows that small boxes were wanted (Cohen 2022).
+
+The attacker reasons: a class with more than k records could have spared one, so a record that lies in the box of a
+cheaper class would have been put there. Cells of a box that cheaper boxes cover are therefore crossed out, and with
+them the values of a column that no cell is left of. Where the class has exactly k records no record could be spared,
+and the same reasoning is a guess. What is left is compared with the truth, which the attacker does not have. Boxes of
+very many cells are left alone, and so are files of very many classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.base.arrays import Counts64, Floats
+from sfumato.base.compiled import compiled
+from sfumato.release.classes_rows import Assigned
+
+CELLS = 200_000  # a larger box is not looked at
+CLASSES = 20_000  # with more classes the attack is not made: every pair of them is looked at
+
+
+@dataclass(frozen=True)
+class Downcoded:
+    """What the attack claims: records whose label it narrows, and those to whom it gives one value of a column.
+
+    `right` counts, of each, the records of which the claim is true; `sure` those in classes with more than k records;
+    `attacked` all whose boxes are small enough to look at.
+    """
+
+    records: int
+    narrowed: int
+    narrowed_right: int
+    pinned: int
+    pinned_right: int
+    sure: int
+    attacked: int
+
+    def as_dict(self) -> dict[str, Any]:
+        names = ("records", "narrowed", "narrowed_right", "pinned", "pinned_right", "sure", "attacked")
+        return {name: getattr(self, name) for name in names}
+
+
+def downcode(plan: Assigned, weights: Floats, k: int) -> Downcoded:
+    """Attack the classes of a release; `weights` are those of the columns in the loss."""
+    if plan.classes > CLASSES:
+        return Downcoded(plan.records - plan.suppressed, 0, 0, 0, 0, 0, 0)
+    widths = np.array([max(len(column.values) - 1, 1) for column in plan.columns])
+    costs = ((plan.high - plan.low - 1) / widths) @ weights
+    inside = plan.owner >= 0
+    rows = np.bincount(plan.owner[inside], weights=plan.count[inside], minlength=plan.classes).astype(np.int64)
+    first = np.concatenate([[0], np.cumsum([len(column.values) for column in plan.columns])]).astype(np.int64)
+    left, attacked = values_left(plan.low, plan.high, costs, first, CELLS)
+    before, after = plan.high - plan.low, np.add.reduceat(left, first[:-1], axis=1).astype(np.int64)
+    tighter = np.any(after < before, axis=1)
+    single = np.any((after == 1) & (before > 1), axis=1)
+    owner, count = plan.owner[inside], plan.count[inside]
+    codes = plan.codes[:, plan.of[inside]].T
+    true = np.all(left[owner[:, None], first[:-1] + codes] == 1, axis=1)
+
+    def counted(some: Any) -> int:
+        return int(count[some].sum())
+
+    return Downcoded(
+        records=counted(slice(None)),
+        narrowed=counted(tighter[owner]),
+        narrowed_right=counted(tighter[owner] & true),
+        pinned=counted(single[owner]),
+        pinned_right=counted(single[owner] & true),
+        sure=counted(tighter[owner] & (rows[owner] > k)),
+        attacked=counted(attacked[owner] == 1),
+    )
+
+
+@compiled
+def values_left(
+    low: Counts64, high: Counts64, costs: Floats, first: Counts64, limit: int
+) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int8]]:
+    """For each class the values that are left, column after column; and whether its box has at most so many cells.
+
+    A box that cheaper ones cover whole is left as it is: the reasoning does not hold there.
+    """
+    classes, columns = low.shape
+    left = np.zeros((classes, first[-1]), np.int8)
+    attacked = np.zeros(classes, np.int8)
+    step, at = np.empty(columns, np.int64), np.empty(columns, np.int64)
+    covered = np.zeros(limit, np.int8)
+    for c in range(classes):
+        for j in range(columns):
+            left[c, first[j] + low[c, j] : first[j] + high[c, j]] = 1
+        cells = 1
+        for j in range(columns):
+            step[j] = cells
+            cells *= high[c, j] - low[c, j]
+            if cells > limit:
+                break
+        if cells > limit:
+            continue
+        attacked[c] = 1
+        covered[:cells] = 0
+        total = 0
+        for d in range(classes):
+            if costs[d] >= costs[c]:
+                continue
+            meets = True
+            for j in range(columns):
+                if low[d, j] >= high[c, j] or high[d, j] <= low[c, j]:
+                    meets = False
+                    break
+            if not meets:
+                continue
+            for j in range(columns):
+                at[j] = max(low[c, j], low[d, j])
+            while True:  # every cell that both hold
+                cell = 0
+                for j in range(columns):
+                    cell += (at[j] - low[c, j]) * step[j]
+                total += 1 - covered[cell]
+                covered[cell] = 1
+                j = 0
+                while j < columns:
+                    at[j] += 1
+                    if at[j] < min(high[c, j], high[d, j]):
+                        break
+                    at[j] = max(low[c, j], low[d, j])
+                    j += 1
+                if j == columns:
+                    break
+        if total == 0 or total == cells:
+            continue
+        for j in range(columns):
+            left[c, first[j] + low[c, j] : first[j] + high[c, j]] = 0
+        for cell in range(cells):
+            if covered[cell] == 0:
+                for j in range(columns):
+                    left[c, first[j] + low[c, j] + cell // step[j] % (high[c, j] - low[c, j])] = 1
+    return left, attacked

@@ -1,0 +1,300 @@
+"""Two releases of one table held together: classes, exact values and rows that link, counted on the rows themselves.
+
+The attacker holds both files. In the worst case they know which row of one belongs to which row of the other; then a
+person hides only among those who look alike in both files: the joint class. How many rows in fact link without doubt,
+by what both files show, is counted too. All of it runs in the engine, over the source that is attached as `raw`.
+
+Which rows of two releases link: those that fit each other and no other row, by what both files show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sfumato.data.engine import Engine
+from sfumato.data.source import Source
+from sfumato.release.history.description import Description
+from sfumato.release.history.people import HashedRows
+from sfumato.release.history.side_by_side import SideBySide
+
+MANY_PAIRS = 50_000_000  # of rows to set side by side; beyond it, links are counted by parts only, which are fewer
+
+
+def linking(pair: SideBySide) -> tuple[str, ...]:
+    """The columns by which rows of the two files can be linked."""
+    if pair.first.ordered and pair.second.ordered:
+        return ("the order of the rows",)
+    telling = [pair.names[i] for i, overlapped in pair.overlaps.items() if overlapped.telling]
+    return tuple(name for name in pair.source.names if name in {*pair.shared, *telling})
+
+
+def links(pair: SideBySide) -> tuple[int, int, bool]:
+    """People whose rows fit each other and no other row, how many of them are affected, and if all are counted."""
+    if pair.first.ordered and pair.second.ordered:
+        row = pair.engine.rows("SELECT sum(n), sum(n * f) FROM ledger_seen WHERE ia = 1 AND ib = 1")[0]
+        return int(row[0] or 0), int(row[1] or 0), True
+    crossing = [i for i, overlapped in pair.overlaps.items() if overlapped.crossing]
+    keys = ["x", *pair.listed("c")]
+    if crossing and _pairs(pair, keys, crossing) <= MANY_PAIRS:
+        return (*_links_across(pair, keys, crossing), True)
+    sums = "sum(n * ia) AS na, sum(n * ib) AS nb, sum(n * ia * ib) AS nn, sum(n * ia * ib * f) AS nf"
+    grouped = f"SELECT {sums} FROM ledger_seen GROUP BY {', '.join(keys)}"
+    row = pair.engine.rows(f"SELECT count(*), sum(nf) FROM ({grouped}) AS g WHERE na = 1 AND nb = 1 AND nn = 1")[0]
+    return int(row[0] or 0), int(row[1] or 0), not crossing
+
+
+def _pairs(pair: SideBySide, keys: Sequence[str], crossing: Sequence[int]) -> int:
+    """How many pairs of rows stand to be compared; on the way, the different rows of each file."""
+    listed = ", ".join(keys)
+    for side in "ab":
+        own = ", ".join([*keys, *pair.listed(side, crossing)])
+        pair.table(f"view_{side}", f"SELECT {own}, sum(n) AS n FROM ledger_seen WHERE i{side} = 1 GROUP BY {own}")
+    own = ", ".join([*keys, *pair.listed("ab", crossing)])
+    single = f"SELECT {own}, sum(n) AS n, sum(n * f) AS f FROM ledger_seen WHERE ia = 1 AND ib = 1 GROUP BY {own}"
+    joins = " ".join(
+        f"JOIN ledger_view_{s} AS v{s} ON "
+        + " AND ".join(f"t.{name} = v{s}.{name}" for name in [*keys, *pair.listed(s, crossing)])
+        for s in "ab"
+    )
+    cells = ", ".join(f"t.{name}" for name in [*keys, *pair.listed("ab", crossing), "f"])
+    pair.table("single", f"SELECT {cells} FROM ({single}) AS t {joins} WHERE t.n = 1 AND va.n = 1 AND vb.n = 1")
+    counted = "SELECT {0}, count(*) AS {1} FROM {2} GROUP BY {0}"
+    parts = [counted.format(listed, "m", "ledger_single")]
+    parts += [counted.format(listed, f"m{side}", f"ledger_view_{side}") for side in "ab"]
+    on = " AND ".join(f"s.{name} = {{0}}.{name}" for name in keys)
+    return pair.number(
+        f"SELECT CAST(sum(CAST(s.m AS DOUBLE) * (a.ma + b.mb)) AS BIGINT) FROM ({parts[0]}) AS s "
+        f"JOIN ({parts[1]}) AS a ON {on.format('a')} JOIN ({parts[2]}) AS b ON {on.format('b')}"
+    )
+
+
+def _links_across(pair: SideBySide, keys: Sequence[str], crossing: Sequence[int]) -> tuple[int, int]:
+    """Rows that are single in both files, and whose labels fit no other row of either."""
+    own = [*keys, *pair.listed("ab", crossing)]
+    fitting = []
+    for side, other in (("a", "b"), ("b", "a")):
+        joins = f"JOIN ledger_view_{other} AS v ON " + " AND ".join(f"s.{name} = v.{name}" for name in keys)
+        joins += "".join(
+            f" JOIN ledger_fits{i} AS f{i} ON f{i}.{side} = s.{side}{i} AND f{i}.{other} = v.{other}{i}"
+            for i in crossing
+        )
+        listed = ", ".join(f"s.{name}" for name in own)
+        fitting.append(f"SELECT {listed}, s.f, sum(v.n) AS d FROM ledger_single AS s {joins} GROUP BY {listed}, s.f")
+    on = " AND ".join(f"p.{name} = q.{name}" for name in own)
+    row = pair.engine.rows(
+        f"SELECT count(*), sum(p.f) FROM ({fitting[0]}) AS p JOIN ({fitting[1]}) AS q ON {on} WHERE p.d = 1 AND q.d = 1"
+    )[0]
+    return int(row[0] or 0), int(row[1] or 0)
+
+
+FAR = 2**62
+
+
+@dataclass(frozen=True)
+class Joint:
+    """What two releases show together of the people in either of them.
+
+    `small` people are in a joint class below k that is smaller than their class in one of the files; `exact` have,
+    per column, a value that follows from the two labels and from neither alone; `alike`, per sensitive column, are in
+    a joint class with too few values of it, and fewer than each file alone; `unique` are told apart from everyone by
+    the two files together and by neither alone. Of the `rows` in both files, `linked` fit each other and no other row
+    (at least so many where `counted` is false), `linked_affected` of them are of people who are small or exact.
+    `linking` are the columns that link; without any, rows cannot be linked. `first_adds`: the first file shows what
+    does not follow from the second.
+    """
+
+    people: int
+    both: int
+    single: int
+    smallest: int
+    small: int
+    exact: dict[str, int]
+    alike: dict[str, int]
+    unique: int
+    affected: int
+    linked: int
+    linked_affected: int
+    rows: int
+    counted: bool
+    linking: tuple[str, ...]
+    first_adds: bool
+    second_adds: bool
+
+
+def join_releases(
+    engine: Engine,
+    source: Source,
+    first: Description,
+    second: Description,
+    *,
+    k: int,
+    l: int,
+    known: HashedRows | None = None,
+    key: str = "",
+    holder: str | None = None,
+) -> Joint:
+    """Hold two releases of a source together. `known` are the rows that the first was made of, if others are new.
+
+    `holder` is the SQL of the person or household that a row belongs to, where rows are not people.
+    """
+    pair = SideBySide(engine, source, first.within(source.names), second.within(source.names), holder)
+    pair.read(known, key)
+    pair.show()
+    pair.suppress()
+    people, both, single, smallest, small = _classes(pair, k)
+    exact = _exact_values(pair)
+    linked, linked_affected, counted = links(pair)
+    affected = pair.number(f"SELECT {pair.people('f = 1')} FROM ledger_seen")
+    first_adds, second_adds = _adds(pair)
+    joint = Joint(
+        people=people,
+        both=both,
+        single=single,
+        smallest=smallest,
+        small=small,
+        exact=exact,
+        alike=_alike(pair, l) if l > 1 else {},
+        unique=_uniques(pair),
+        affected=affected,
+        linked=linked,
+        linked_affected=linked_affected,
+        rows=both if pair.holder is None else pair.number("SELECT sum(n) FROM ledger_seen WHERE ia + ib = 2"),
+        counted=counted,
+        linking=linking(pair),
+        first_adds=first_adds,
+        second_adds=second_adds,
+    )
+    pair.drop()
+    return joint
+
+
+def _classes(pair: SideBySide, k: int) -> tuple[int, int, int, int, int]:
+    """People, those in both files, those in one only, the smallest joint class, and people in small ones."""
+    keys = ["ia", "ib", *pair.listed("ab")]
+    listed = ", ".join(keys)
+    sized = _sized(pair, keys, {"n": keys, "na": ["ia", *pair.listed("a")], "nb": ["ib", *pair.listed("b")]})
+    larger = "greatest(CASE WHEN ia = 1 THEN na ELSE 0 END, CASE WHEN ib = 1 THEN nb ELSE 0 END)"
+    small = f"CASE WHEN n < {int(k)} AND n < {larger} THEN 1 ELSE 0 END AS small"
+    pair.table("classes", f"SELECT DISTINCT {listed}, n, {small} FROM ({sized}) AS o")
+    exact = " + ".join(["0", *pair.listed("e")])
+    on = " AND ".join(f"p.{name} = z.{name}" for name in keys)
+    flag = f"CASE WHEN z.small = 1 OR (p.ia = 1 AND p.ib = 1 AND {exact} > 0) THEN 1 ELSE 0 END AS f"
+    pair.table("seen", f"SELECT p.*, z.small, {flag} FROM ledger_present AS p JOIN ledger_classes AS z ON {on}")
+    counts = [pair.people(), pair.people("ia + ib = 2"), pair.people("ia + ib = 1"), pair.people("small = 1")]
+    row = pair.engine.rows(f"SELECT {', '.join(counts)} FROM ledger_seen")[0]
+    people, both, single, affected = (int(number) for number in row)
+    return people, both, single, pair.number("SELECT min(n) FROM ledger_classes"), affected
+
+
+def _sized(pair: SideBySide, keys: Sequence[str], sizes: Mapping[str, Sequence[str]]) -> str:
+    """SQL for groups of rows that are equal in some columns, with the people of those equal in fewer, by name.
+
+    People with several rows are listed one by one: the ranks from both ends say how many different ones there are,
+    because a window counts no different values.
+    """
+    listed = ", ".join(keys)
+    if pair.holder is None:
+        grouped = f"SELECT {listed}, CAST(sum(n) AS BIGINT) AS m FROM ledger_present GROUP BY {listed}"
+        windows = [f"sum(m) OVER (PARTITION BY {', '.join(own)}) AS {name}" for name, own in sizes.items()]
+    else:
+        grouped = f"SELECT DISTINCT {listed}, u FROM ledger_present"
+        ranks = {name: f"dense_rank() OVER (PARTITION BY {', '.join(own)} ORDER BY u" for name, own in sizes.items()}
+        windows = [f"{rank}) + {rank} DESC) - 1 AS {name}" for name, rank in ranks.items()]
+    return f"SELECT *, {', '.join(windows)} FROM ({grouped}) AS g"
+
+
+def _exact_values(pair: SideBySide) -> dict[str, int]:
+    """Per column, how many people's value follows from the two labels together."""
+    counted = {
+        pair.names[i]: pair.number(f"SELECT {pair.people(f'e{i} = 1 AND ia + ib = 2')} FROM ledger_present")
+        for i, overlapped in pair.overlaps.items()
+        if overlapped.pair_exact.any()
+    }
+    return {name: count for name, count in counted.items() if count}
+
+
+def _alike(pair: SideBySide, l: int) -> dict[str, int]:
+    """Per sensitive column, how many people are in joint classes with fewer than l values, fewer than alone."""
+    counted = {}
+    for j, name in enumerate(pair.sensitive):
+        shown = [name in d.columns and d.columns[name].kind == "kept" for d in (pair.first, pair.second)]
+        sides = [side for side, visible in zip("ab", shown, strict=True) if visible]
+        if not sides:
+            continue
+        keys = ["ia", "ib", *pair.listed("ab")]
+        joins, alone = [], []
+        for side in sides:
+            own = [f"i{side}", *pair.listed(side)]
+            on = " AND ".join(f"t.{name} = d{side}.{name}" for name in own)
+            joins.append(f"JOIN ({_different(pair, own, j)}) AS d{side} ON {on}")
+            alone.append(f"CASE WHEN t.i{side} = 1 THEN d{side}.d ELSE {FAR} END")
+        before = f"least({', '.join(alone)})" if len(alone) > 1 else alone[0]
+        where = f"t.d < {int(l)} AND t.d < {before} AND {before} < {FAR}"
+        classes = f"FROM ({_different(pair, keys, j)}) AS t {' '.join(joins)} WHERE {where}"
+        if pair.holder is None:
+            counted[name] = pair.number(f"SELECT sum(t.n) {classes}")
+            continue
+        pair.table("few", f"SELECT {', '.join(f't.{name}' for name in keys)} {classes}")
+        on = " AND ".join(f"p.{name} = g.{name}" for name in keys)
+        counted[name] = pair.number(f"SELECT count(DISTINCT p.u) FROM ledger_present AS p JOIN ledger_few AS g ON {on}")
+    return {name: count for name, count in counted.items() if count}
+
+
+def _different(pair: SideBySide, keys: Sequence[str], j: int) -> str:
+    """SQL for how many different values of a sensitive column groups of rows have.
+
+    Of people with several rows there are as many as people at most, and one value where all people of a group have it.
+    """
+    listed = ", ".join(keys)
+    if pair.holder is None:
+        return f"SELECT {listed}, sum(n) AS n, count(DISTINCT s{j}) AS d FROM ledger_present GROUP BY {listed}"
+    held = f"SELECT {listed}, s{j}, count(DISTINCT u) AS h FROM ledger_present GROUP BY {listed}, s{j}"
+    sized = _sized(pair, keys, {"n": keys})
+    people = f"SELECT DISTINCT {listed}, n FROM ({sized}) AS w"
+    distinct = "CASE WHEN max(v.h) = max(z.n) THEN 1 ELSE least(count(*), max(z.n)) END AS d"
+    grouped = ", ".join(f"v.{name}" for name in keys)
+    on = " AND ".join(f"v.{name} = z.{name}" for name in keys)
+    return f"SELECT {grouped}, {distinct} FROM ({held}) AS v JOIN ({people}) AS z ON {on} GROUP BY {grouped}"
+
+
+def _uniques(pair: SideBySide) -> int:
+    """People whom the two files together tell apart from everyone, though neither does alone."""
+    keys = ["ia", "ib", *pair.listed("ab"), "x", "xa", "xb"]
+    own = {f"n{side}": [f"i{side}", *pair.listed(side), "x", f"x{side}"] for side in "ab"}
+    where = "n = 1 AND NOT (ia = 1 AND na = 1) AND NOT (ib = 1 AND nb = 1)"
+    number = "sum(m)" if pair.holder is None else "count(DISTINCT u)"
+    return pair.number(f"SELECT {number} FROM ({_sized(pair, keys, {'n': keys, **own})}) AS o WHERE {where}")
+
+
+def _adds(pair: SideBySide) -> tuple[bool, bool]:
+    """Whether the first file shows what does not follow from the second, and the other way round."""
+    answers = []
+    for side, other, one, two in (("a", "b", pair.first, pair.second), ("b", "a", pair.second, pair.first)):
+        answers.append(_columns_add(pair, side, one, two) or _presence_adds(pair, side, other))
+    return answers[0], answers[1]
+
+
+def _columns_add(pair: SideBySide, side: str, one: Description, two: Description) -> bool:
+    if one.random or (one.swaps and sorted(one.swaps) != sorted(two.swaps)):
+        return True
+    for name, column in one.columns.items():
+        other = two.columns.get(name)
+        if name in pair.names:
+            overlapped = pair.overlaps.get(pair.names.index(name))
+            if overlapped is None:  # only one of the two shows it for certain
+                if pair.number(f"SELECT count(DISTINCT {side}{pair.names.index(name)}) FROM ledger_shown") > 1:
+                    return True
+            elif not (overlapped.first_follows if side == "a" else overlapped.second_follows):
+                return True
+        elif other is None or other.kind != column.kind:
+            return True
+    return False
+
+
+def _presence_adds(pair: SideBySide, side: str, other: str) -> bool:
+    """Whether somebody is in this file only, or a class of the other file is partly in this one."""
+    keys = ", ".join([f"i{other}", *pair.listed(other)])
+    spans = f"SELECT min(i{side}) AS low, max(i{side}) AS high FROM ledger_classes WHERE i{other} = 1 GROUP BY {keys}"
+    single = pair.number(f"SELECT count(*) FROM ledger_classes WHERE i{side} = 1 AND i{other} = 0")
+    return single > 0 or pair.number(f"SELECT count(*) FROM ({spans}) AS g WHERE low <> high") > 0

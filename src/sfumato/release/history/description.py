@@ -1,0 +1,286 @@
+"""What a release shows of its source, written down so that it can be worked out again on the rows themselves."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.base.arrays import Counts64
+from sfumato.data.settings import Role
+from sfumato.data.source import Source
+from sfumato.plans.channel import Channel
+from sfumato.plans.swaps import SwapPlan
+from sfumato.release.classes_rows import Assigned, Division
+from sfumato.release.columns import ColumnRecode
+from sfumato.release.rows import Recoded
+from sfumato.study import Study
+
+Kind = Literal["recoded", "boxed", "kept", "exchanged", "disguised"]
+KINDS = get_args(Kind)
+NOBODY = -1  # the group of a value that a release does not know: whoever has it is not in the file
+
+
+@dataclass(frozen=True)
+class ShownColumn:
+    """A released column: kept as it is, with groups of values under one label, exchanged or disguised.
+
+    `groups` has, for each of `values`, the position of its label in `labels`. A missing value is the empty text. A
+    column is boxed where its labels differ from class to class; then `runs` are the values of each of `labels`.
+    """
+
+    kind: Kind
+    values: tuple[str, ...] = ()
+    groups: tuple[int, ...] = ()
+    labels: tuple[str, ...] = ()
+    runs: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def certain(self) -> bool:
+        """Whether the shown cell follows from the person's own row."""
+        return self.kind in ("recoded", "boxed", "kept")
+
+    def holds(self, values: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Which values each label stands for, a row for each label."""
+        position = {value: number for number, value in enumerate(self.values)}
+        at = np.array([position.get(value, NOBODY) for value in values], dtype=np.int64)
+        runs = np.array(self.runs, dtype=np.int64).reshape(-1, 2)
+        return np.asarray((at >= runs[:, :1]) & (at < runs[:, 1:]))
+
+    def codes(self, values: Sequence[str]) -> Counts64:
+        """The group of each value: its label's, or its own where the column is kept; NOBODY's if it has no label."""
+        if self.kind != "recoded":
+            return np.arange(len(values), dtype=np.int64)
+        known = dict(zip(self.values, self.groups, strict=True))
+        return np.array([known.get(value, NOBODY) for value in values], dtype=np.int64)
+
+    def as_dict(self) -> dict[str, Any]:
+        if self.kind == "boxed":
+            return {"kind": self.kind, "values": self.values, "runs": self.runs, "labels": self.labels}
+        if self.kind != "recoded":
+            return {"kind": self.kind}
+        return {"kind": self.kind, "values": self.values, "groups": self.groups, "labels": self.labels}
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> ShownColumn:
+        values, labels = tuple(map(str, given.get("values", ()))), tuple(map(str, given.get("labels", ())))
+        groups = tuple(int(group) for group in given.get("groups", ()))
+        runs = tuple((int(low), int(high)) for low, high in given.get("runs", ()))
+        pairs = len(labels) == len(runs) if given["kind"] == "boxed" else len(values) == len(groups)
+        if given["kind"] not in KINDS or not pairs:
+            raise ValueError("no column of a release")
+        return cls(given["kind"], values, groups, labels, runs)
+
+
+@dataclass(frozen=True)
+class Description:
+    """Everything that decides what a release shows of a row of its source.
+
+    Classes over the recoded columns are left out if they have fewer than `size` records, or fewer than `diversity`
+    values in one of the `sensitive` columns; where other criteria decide, they are `listed` by their groups, the
+    columns in the order of their names. Rows without a value in a column of `complete` are left out. `person` are
+    the columns by which people are told apart; `swaps` pairs of rows by their keyed hashes, `pairs` the same by
+    number until the rows are hashed; `ordered` says that the file keeps the order of its source. `division` says
+    which records are in which class of a file whose labels differ from class to class, and `boxes` the label of each
+    class in the columns of the division.
+    """
+
+    system: str
+    columns: Mapping[str, ShownColumn]
+    size: int = 0
+    diversity: int = 0
+    listed: tuple[tuple[int, ...], ...] | None = None
+    sensitive: tuple[str, ...] = ()
+    complete: tuple[str, ...] = ()
+    person: tuple[str, ...] = ()
+    channels: tuple[Channel, ...] = ()
+    swaps: tuple[tuple[str, str], ...] = ()
+    ordered: bool = False
+    division: Division | None = None
+    boxes: tuple[tuple[int, ...], ...] = ()
+    pairs: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = field(default=None, compare=False)
+
+    @property
+    def recoded(self) -> list[str]:
+        return [name for name, column in self.columns.items() if column.kind in ("recoded", "boxed")]
+
+    @property
+    def random(self) -> bool:
+        """Whether the same description made twice gives two different files."""
+        return bool(self.channels)
+
+    @property
+    def digest(self) -> str:
+        """The same for two releases that show the same of every row."""
+        content = self.as_dict() | {"system": "", "person": ()}
+        text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+    def within(self, names: Sequence[str]) -> Description:
+        """The part that can be worked out from a table with these columns.
+
+        Where a recoded column is lacking, the classes are unknown, and nothing is taken to be suppressed.
+        """
+        if all(name in names for name in (*self.columns, *self.complete)):
+            return self
+        columns = {name: column for name, column in self.columns.items() if name in names}
+        whole = all(name in names for name in (*self.recoded, *self.sensitive))
+        divided = self.division is not None and all(name in names for name in self.division.cells)
+        if not divided:
+            columns = {name: column for name, column in columns.items() if column.kind != "boxed"}
+        return replace(
+            self,
+            columns=columns,
+            division=self.division if divided else None,
+            size=self.size if whole else 0,
+            diversity=self.diversity if whole else 0,
+            listed=self.listed if whole else None,
+            sensitive=tuple(name for name in self.sensitive if name in names),
+            complete=tuple(name for name in self.complete if name in names),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "system": self.system,
+            "columns": {name: column.as_dict() for name, column in sorted(self.columns.items())},
+            "size": self.size,
+            "diversity": self.diversity,
+            "listed": None if self.listed is None else sorted(self.listed),
+            "sensitive": list(self.sensitive),
+            "complete": list(self.complete),
+            "person": list(self.person),
+            "channels": [_channel(channel) for channel in self.channels],
+            "swaps": sorted(self.swaps),
+            "ordered": self.ordered,
+            **({} if self.division is None else {"division": self.division.as_dict(), "boxes": self.boxes}),
+        }
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Description:
+        """The description of a ledger's entry; anything amiss is a KeyError, ValueError or TypeError."""
+        return cls(
+            system=str(given["system"]),
+            columns={str(name): ShownColumn.from_dict(column) for name, column in given["columns"].items()},
+            size=int(given["size"]),
+            diversity=int(given["diversity"]),
+            listed=_listed(given["listed"]),
+            sensitive=tuple(map(str, given["sensitive"])),
+            complete=tuple(map(str, given["complete"])),
+            person=tuple(map(str, given["person"])),
+            channels=tuple(_channel_of(channel) for channel in given["channels"]),
+            swaps=tuple((str(one), str(two)) for one, two in given["swaps"]),
+            ordered=bool(given["ordered"]),
+            division=Division.from_dict(given["division"]) if "division" in given else None,
+            boxes=tuple(tuple(int(label) for label in box) for box in given.get("boxes", ())),
+        )
+
+
+def _listed(given: Any) -> tuple[tuple[int, ...], ...] | None:
+    return None if given is None else tuple(tuple(int(group) for group in groups) for groups in given)
+
+
+def _channel(channel: Channel) -> dict[str, Any]:
+    """What a channel does to a value; not what it was chosen for."""
+    given = channel.as_dict()
+    return {name: given[name] for name in ("columns", "categories", "cells", "outputs", "matrix")}
+
+
+def _channel_of(given: Mapping[str, Any]) -> Channel:
+    return Channel(
+        tuple(map(str, given["columns"])),
+        tuple(map(str, given["categories"])),
+        tuple(map(str, given["outputs"])),
+        np.array(given["matrix"], dtype=np.float64),
+        cells=tuple(tuple(map(str, cell)) for cell in given["cells"]),
+    )
+
+
+def person_columns(study: Study, source: Source) -> tuple[str, ...]:
+    """The columns that tell people apart: identifiers and quasi-identifiers, as far as they are declared."""
+    roles = (Role.IDENTIFIER, Role.QUASI_IDENTIFIER)
+    return tuple(name for name in source.names if name in study.columns and study.columns[name].role in roles)
+
+
+def describe_recoding(system: str, study: Study, recoded: Recoded, columns: Sequence[ColumnRecode]) -> Description:
+    """A release of lattice or cuts."""
+    shown = {column.name: ShownColumn("kept") for column in recoded.columns}
+    for column in columns:
+        if column.name in shown:
+            labels = tuple(column.labels)
+            shown[column.name] = ShownColumn("recoded", tuple(column.keys), tuple(column.groups), labels)
+    names = recoded.source.names
+    order = sorted(range(len(columns)), key=lambda position: columns[position].name)
+    gone = recoded.below.listed
+    listed = None if gone is None else tuple(sorted(tuple(int(groups[i]) for i in order) for groups in gone))
+    return Description(
+        system=system,
+        columns=shown,
+        size=recoded.below.size,
+        diversity=recoded.below.diversity,
+        listed=listed,
+        sensitive=tuple(name for name in study.named(Role.SENSITIVE) if name in names),
+        complete=tuple(name for name in study.complete_columns if name in names),
+        person=person_columns(study, recoded.source),
+    )
+
+
+def describe_classes(
+    system: str, study: Study, source: Source, names: Sequence[str], plan: Assigned, division: Division
+) -> Description:
+    """A release whose labels differ from class to class."""
+    shown = {name: ShownColumn("kept") for name in names}
+    numbers = []
+    for j, column in enumerate(plan.columns):
+        runs = list(column.labels)
+        labels = tuple(column.labels[run] or "" for run in runs)
+        shown[column.name] = ShownColumn("boxed", column.values, (), labels, tuple(runs))
+        number = {run: position for position, run in enumerate(runs)}
+        numbers.append([number[run] for run in zip(plan.low[:, j].tolist(), plan.high[:, j].tolist(), strict=True)])
+    return Description(
+        system=system,
+        columns=shown,
+        sensitive=tuple(name for name in study.named(Role.SENSITIVE) if name in source.names),
+        complete=tuple(name for name in study.complete_columns if name in source.names),
+        person=person_columns(study, source),
+        division=division,
+        boxes=tuple(zip(*numbers, strict=True)),
+    )
+
+
+def describe_swaps(
+    study: Study, source: Source, columns: Sequence[str], exchanged: Sequence[str], plan: SwapPlan
+) -> Description:
+    """A release of the groups system: some rows have exchanged the cells of some columns."""
+    return Description(
+        system="groups",
+        columns={name: ShownColumn("exchanged" if name in exchanged else "kept") for name in columns},
+        person=person_columns(study, source),
+        pairs=(plan.givers.astype(np.int64), plan.takers.astype(np.int64)),
+    )
+
+
+def describe_disguise(
+    study: Study,
+    source: Source,
+    channels: Sequence[Channel],
+    kept: Sequence[str],
+    complete: Sequence[str],
+    *,
+    ordered: bool = False,
+) -> Description:
+    """A disguised file: a report drawn for each value of the channels' columns, beside columns that are kept."""
+    own = [name for channel in channels for name in channel.columns]
+    return Description(
+        system="channel",
+        columns={name: ShownColumn("disguised") for name in own} | {name: ShownColumn("kept") for name in kept},
+        sensitive=tuple(name for name in study.named(Role.SENSITIVE) if name in source.names),
+        complete=tuple(complete),
+        person=person_columns(study, source),
+        channels=tuple(channels),
+        ordered=ordered,
+    )

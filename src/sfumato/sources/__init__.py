@@ -1,1 +1,0 @@
-"""Tables where they are: files, databases, their columns and cells, and the engines that run SQL."""

@@ -1,1 +1,0 @@
-"""Where SQL runs: DuckDB, or Spark."""

@@ -1,1 +1,0 @@
-"""Searches for matrices: certified, square, OptRR."""

@@ -1,1 +1,0 @@
-"""Census files as common attributes."""

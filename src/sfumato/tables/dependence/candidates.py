@@ -1,0 +1,362 @@
+"""What is asked about a table that was looked at: which column may tell which, on which rows, and how near is near.
+
+Two columns that together tell a third: by counting, for columns with few values.
+
+One column that gives another away: by its values, or by its order where hardly two rows have the same.
+
+Numbers that follow from one or two others by a sum: which lines are worth counting on all rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.base.arrays import Codes, Counts64, Floats
+from sfumato.base.compiled import compiled
+from sfumato.tables.dependence.count import (
+    ERRORS,
+    LEAST,
+    RIGHT,
+    ROWS,
+    Candidate,
+    Guess,
+    Protected,
+    fit,
+    guess_by_order,
+    guess_by_value,
+    guess_on_line,
+    joined,
+    likely_lines,
+    tolerances,
+)
+from sfumato.tables.dependence.rows import Hashes, Look, Looks
+
+SLACK = 0.05  # a share on some rows may be lower than on all of them
+SLACK_BY_VALUE = 0.10  # and lower still where the rows are those of some values
+MANY = 100  # different numbers from which the order of a column says more than its values
+
+Labels = Mapping[str, tuple[Hashes, Sequence[Codes]]]
+
+
+@dataclass
+class Search:
+    """`labels` are, for each generalized column, the hashes of its values in order and their labels by step."""
+
+    looks: Looks
+    kept: Sequence[str]
+    beside: Sequence[str]
+    protected: Sequence[Protected]
+    labels: Labels
+    _known: dict[tuple[int, str], list[Codes]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """All columns, in the order of their positions in the engine's tables."""
+        return list(self.looks.sample.codes)
+
+    def may_tell(self, name: str, protected: Protected) -> bool:
+        """Whether a column is asked what it tells of another, alone.
+
+        Sensitive columns are not asked about each other, because no outsider knows either; quasi-identifiers that are
+        released unchanged are asked about generalized ones only, and generalized ones about none.
+        """
+        if name == protected.name:
+            return False
+        if name in self.kept:
+            return not (protected.status == "sensitive" and self._sensitive(name))
+        return protected.status == "generalized" and name in self.beside
+
+    def may_help(self, name: str, protected: Protected) -> bool:
+        """Whether a column may be one of two that tell another."""
+        return name != protected.name and not (protected.status == "sensitive" and self._sensitive(name))
+
+    def _sensitive(self, name: str) -> bool:
+        return any(p.name == name and p.status == "sensitive" for p in self.protected)
+
+    def questions(self) -> Iterator[tuple[str, Protected]]:
+        """Every column that may tell another alone, and the other."""
+        for protected in self.protected:
+            for name in (*self.kept, *self.beside):
+                if self.may_tell(name, protected):
+                    yield name, protected
+
+    def steps(self, look: Look, protected: Protected) -> list[Codes]:
+        """A protected column on the rows of a look: its values, then the labels of each step; the last is released."""
+        key = (id(look), protected.name)
+        if key not in self._known:
+            values = look.codes[protected.name]
+            labels = [np.zeros(len(values), dtype=np.int32)]
+            if protected.steps:
+                hashes, columns = self.labels[protected.name]
+                index = np.minimum(np.searchsorted(hashes, look.hashes[protected.name]), len(hashes) - 1)
+                known = hashes[index] == look.hashes[protected.name]
+                labels = [np.where(known, column[index], column.max() + 1)[values] for column in columns]
+            self._known[key] = [values, *(label.astype(np.int32) for label in labels)]
+        return self._known[key]
+
+    def suggests(self, guess: Guess, look: Look) -> bool:
+        """Whether a guess on some rows is near enough to a dependence to be counted on all of them."""
+        slack = 0.0 if self.looks.whole else SLACK if look is self.looks.sample else SLACK_BY_VALUE
+        return guess.tells(slack)
+
+    def ordered(self, name: str) -> bool:
+        """Whether a column is a number with so many values that neighbours in its order are looked at."""
+        return self.looks.numeric(name) and len(self.looks.sample.hashes[name]) >= MANY
+
+    def kept_first(self, one: str, two: str) -> tuple[str, str]:
+        """Two columns, first the one that is released unchanged: a kept one before a quasi-identifier."""
+        rank = [0 if name in self.kept else 1 if name in self.beside else 2 for name in (one, two)]
+        return (one, two) if rank[0] <= rank[1] else (two, one)
+
+
+def adds(share: float, alone: float) -> bool:
+    """Whether two columns remove at least half of the errors that the better of them makes alone."""
+    return share > alone and share - alone >= ERRORS * (1 - alone)
+
+
+PAIR_ROWS = 2_000  # rows that every pair is looked at on; what is near there is looked at on the whole sample
+VALUES = 30  # values that a column of a pair may have
+
+
+def pair_candidates(search: Search, explained: Collection[tuple[str, str]]) -> list[Candidate]:
+    """Pairs with at least one kept column, where neither column tells the same alone (`explained`)."""
+    sample = search.looks.sample
+    few = [n for n in (*search.kept, *search.beside) if 2 <= len(sample.hashes[n]) <= VALUES]
+    if len(few) < 2:
+        return []
+    rows = slice(0, PAIR_ROWS)  # they come in random order
+    codes = np.vstack([sample.codes[n][rows] for n in few])
+    sizes = np.array([len(sample.hashes[n]) for n in few], dtype=np.int64)
+    candidates = []
+    for protected in search.protected:
+        usable = [
+            i for i, n in enumerate(few) if search.may_help(n, protected) and (n, protected.name) not in explained
+        ]
+        chosen = [(i, j) for i, j in combinations(usable, 2) if few[i] in search.kept or few[j] in search.kept]
+        if not chosen or len(sample.hashes[protected.name]) < 2:
+            continue
+        firsts, seconds = (np.array(side, dtype=np.int32) for side in zip(*chosen, strict=True))
+        columns = search.steps(sample, protected)
+        values, target = np.unique(columns[0][rows], return_inverse=True)
+        target[sample.missing[protected.name][rows]] = -1
+        labels, label = np.unique(columns[-1][rows], return_inverse=True)
+        given = target.astype(np.int32), len(values), label.astype(np.int32), len(labels)
+        every = np.arange(len(few), dtype=np.int32)
+        counted, hits = score_pairs(codes, sizes, every, every, *given)
+        alone = hits / np.maximum(counted, 1)
+        tried, right = score_pairs(codes, sizes, firsts, seconds, *given)
+        likely = (tried >= LEAST) & (right >= (RIGHT - SLACK_BY_VALUE) * tried)
+        share = right / np.maximum(tried, 1)
+        better = np.maximum(alone[firsts], alone[seconds])
+        likely &= share - better >= (ERRORS - 2 * SLACK_BY_VALUE) * (1 - better)
+        named = [(few[firsts[index]], few[seconds[index]]) for index in np.flatnonzero(likely).tolist()]
+        candidates += _most_frequent_first(
+            [c for names in named for c in _together(search, names, protected)], search.kept
+        )
+    return candidates
+
+
+def _most_frequent_first(candidates: list[Candidate], kept: Collection[str]) -> list[Candidate]:
+    """Pairs in the order of how often their columns occur: of many pairs with one column, that column is named."""
+    often = Counter(name for candidate in candidates for name in candidate.kept)
+    ordered = []
+    for candidate in candidates:
+        names = sorted(candidate.kept, key=lambda name: (name not in kept, -often[name]))
+        ordered.append(replace(candidate, kept=tuple(names)))
+    return sorted(ordered, key=lambda c: -max(often[name] for name in c.kept))
+
+
+def _together(search: Search, names: tuple[str, str], protected: Protected) -> list[Candidate]:
+    """A pair, if on the whole sample it tells what neither of the two does."""
+    sample = search.looks.sample
+    columns = search.steps(sample, protected)
+    rows = ~sample.missing[protected.name]
+    one, two = (sample.codes[name][rows] for name in names)
+    target, label = columns[0][rows], columns[-1][rows]
+    guess = guess_by_value(joined(one, two), target, label)
+    if not search.suggests(guess, sample):
+        return []
+    alone = max(guess_by_value(given, target, label).share for given in (one, two))
+    return [Candidate(names, protected, "tells", alone=alone)] if adds(guess.share, alone) else []
+
+
+@compiled
+def score_pairs(
+    codes: npt.NDArray[np.int32],
+    sizes: Counts64,
+    firsts: Codes,
+    seconds: Codes,
+    target: Codes,
+    width: int,
+    label: Codes,
+    labels: int,
+) -> tuple[Counts64, Counts64]:
+    """For each pair of columns the rows on which `target` could be guessed from them and its label, and those right.
+
+    As `guess_by_value` counts them, but without rows that are alone in their label, so that no pair is lost. Rows with
+    a negative target are left out.
+    """
+    pairs, rows = len(firsts), len(target)
+    tried, right = np.zeros(pairs, np.int64), np.zeros(pairs, np.int64)
+    cell_of = np.full(sizes.max() * sizes.max() * labels, -1, np.int32)
+    cells = np.zeros(rows, np.int32)
+    counts = np.zeros(rows * width, np.int32)
+    for pair in range(pairs):
+        one, two = codes[firsts[pair]], codes[seconds[pair]]
+        size = sizes[seconds[pair]]
+        first, second, total = np.zeros(rows, np.int32), np.zeros(rows, np.int32), np.zeros(rows, np.int32)
+        known = 0
+        for row in range(rows):
+            if target[row] >= 0:
+                key = (one[row] * size + two[row]) * labels + label[row]
+                if cell_of[key] < 0:
+                    cell_of[key] = known
+                    known += 1
+                cells[row] = cell_of[key]
+                counts[cells[row] * width + target[row]] += 1
+        for row in range(rows):
+            if target[row] >= 0:
+                index = cells[row] * width + target[row]
+                count, cell = counts[index], cells[row]
+                counts[index] = 0
+                total[cell] += count
+                if count > first[cell]:
+                    first[cell], second[cell] = count, first[cell]
+                elif count > second[cell]:
+                    second[cell] = count
+                cell_of[(one[row] * size + two[row]) * labels + label[row]] = -1
+        for cell in range(known):
+            if total[cell] >= 2:
+                tried[pair] += total[cell]
+                if first[cell] > second[cell] + 1:
+                    right[pair] += first[cell]
+    return tried, right
+
+
+def single_candidates(search: Search, identifying: Collection[str]) -> list[Candidate]:
+    """What some rows suggest, for each pair of columns in the order in which it is to be counted on all rows."""
+    candidates = []
+    for name, protected in search.questions():
+        candidates += _telling(search, name, protected, name in identifying)
+        if protected.status == "generalized" and name in search.kept and name not in identifying:
+            candidates += _following(search, name, protected)
+        if protected.rare is not None:
+            candidates.append(Candidate((name,), protected, "finds"))  # some rows may hold too few of them to tell
+    return candidates
+
+
+def _telling(search: Search, name: str, protected: Protected, identifying: bool) -> list[Candidate]:
+    """Finest step first; a column that is unique for most rows can only be looked at in order."""
+    ways = [False] * (not identifying) + [True] * search.ordered(name)
+    return [
+        Candidate((name,), protected, "tells", step, by_order)
+        for step in range(max(len(protected.steps), 1))
+        for by_order in ways
+        if search.suggests(_tells(search, name, protected, step, by_order), _rows_for(search, name, by_order))
+    ]
+
+
+def _following(search: Search, name: str, protected: Protected) -> list[Candidate]:
+    ways = [False] + [True] * search.ordered(protected.name)
+    return [
+        Candidate((name,), protected, "follows", 0, by_order)
+        for by_order in ways
+        if search.suggests(_follows(search, name, protected, by_order), _rows_for(search, protected.name, by_order))
+    ]
+
+
+def _rows_for(search: Search, given: str, by_order: bool) -> Look:
+    return search.looks.sample if by_order else search.looks.given(given)
+
+
+def _tells(search: Search, name: str, protected: Protected, step: int, by_order: bool) -> Guess:
+    look = _rows_for(search, name, by_order)
+    columns = search.steps(look, protected)
+    rows = ~look.missing[protected.name]
+    if not by_order:
+        return guess_by_value(look.codes[name][rows], columns[step][rows], columns[-1][rows])
+    rows &= np.isfinite(look.numbers[name])
+    return guess_by_order(look.numbers[name][rows], columns[step][rows], columns[-1][rows])
+
+
+def _follows(search: Search, name: str, protected: Protected, by_order: bool) -> Guess:
+    look = _rows_for(search, protected.name, by_order)
+    columns = search.steps(look, protected)
+    rows = ~look.missing[name] & ~look.missing[protected.name]
+    if not by_order:
+        return guess_by_value(columns[0][rows], look.codes[name][rows], columns[-1][rows])
+    rows &= np.isfinite(look.numbers[protected.name])
+    return guess_by_order(look.numbers[protected.name][rows], look.codes[name][rows], columns[-1][rows])
+
+
+FEW = 20  # different numbers that a column must have for a sum to be looked for
+PRESENT = 0.5  # the share of a column's numbers beside which the others must be present
+
+
+def sum_candidates(search: Search, explained: Collection[tuple[str, str]]) -> list[Candidate]:
+    """Sums of at least one kept column, and of one more that is released unchanged or that outsiders may know."""
+    sample = search.looks.sample
+    numeric = {n for n in sample.codes if search.looks.numeric(n) and len(sample.hashes[n]) >= 3}
+    outside = [p.name for p in search.protected if p.status == "generalized"]
+    pool = [n for n in dict.fromkeys((*search.kept, *search.beside, *outside)) if n in numeric]
+    rng = np.random.default_rng(0)  # which rows are tried first; what they suggest is counted on all
+    candidates = []
+    for protected in search.protected:
+        if protected.name in numeric and len(sample.hashes[protected.name]) >= FEW:
+            names = [n for n in pool if search.may_help(n, protected) and (n, protected.name) not in explained]
+            candidates += _lines(search, protected, names, rng)
+    return candidates
+
+
+def _lines(search: Search, protected: Protected, names: list[str], rng: np.random.Generator) -> list[Candidate]:
+    kept = np.array([search.may_tell(n, protected) for n in names], dtype=np.bool_)
+    if not kept.any():
+        return []
+    sample = search.looks.sample
+    rows = slice(0, ROWS)
+    values = sample.numbers[protected.name][rows]
+    columns = {n: sample.numbers[n][rows] for n in names}
+    label = search.steps(sample, protected)[-1][rows]
+    candidates = []
+    for places in likely_lines(list(columns.values()), values, kept[:, None] | kept[None, :], rng):
+        chosen = tuple(names[i] for i in places)
+        if len(chosen) == 2:
+            chosen = search.kept_first(*chosen)
+        candidate = _fitted(search, protected, chosen, [columns[n] for n in chosen], values, label, rng)
+        if candidate is not None:
+            candidates.append(candidate)
+    return candidates
+
+
+def _fitted(
+    search: Search,
+    protected: Protected,
+    names: tuple[str, ...],
+    columns: list[Floats],
+    values: Floats,
+    label: Codes,
+    rng: np.random.Generator,
+) -> Candidate | None:
+    """The line through most rows, if it is near enough, and nearer than either of two columns comes alone."""
+    present = np.isfinite(values) & np.isfinite(columns).all(axis=0)
+    if present.sum() < max(PRESENT * np.isfinite(values).sum(), 2):
+        return None
+    y, x = values[present], [column[present] for column in columns]
+    line = fit(names, protected.name, x, y, rng)
+    exact, *loose = tolerances(y)
+    for near in (exact, *loose) if protected.status != "withheld" else (exact,):
+        guess = guess_on_line(line, x, y, label[present], near)
+        if search.suggests(guess, search.looks.sample):
+            if len(names) == 1:
+                return Candidate(names, protected, "computes", line=line, near=near, exact=near == exact)
+            single = [fit((name,), protected.name, [column], y, rng) for name, column in zip(names, x, strict=True)]
+            alone = max(guess_on_line(s, [c], y, label[present], near).share for s, c in zip(single, x, strict=True))
+            if adds(guess.share, alone):
+                return Candidate(names, protected, "computes", line=line, near=near, exact=near == exact, alone=alone)
+    return None
