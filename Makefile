@@ -81,12 +81,13 @@ test-published: $(SCALE)  ## Reproduce the slow published tables.
 	SFUMATO_EXAMPLES=100 $(BIN)/python -m pytest -m published
 	SFUMATO_EXAMPLES=100 $(BIN)/python -m pytest -m "$(EVERY)" tests/contract tests/measures tests/methods tests/tables tests/papers tests/decide tests/release/test_joint.py
 
-lint: audit-dependencies  ## Style, types, import direction, known holes in dependencies.
+lint: audit-dependencies  ## Style, types, import direction, counts, language, known holes in dependencies.
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.size
+	$(BIN)/python -m tools.prose
 
 size: $(STAMP)  ## Count files and lines of the package; they may not grow beyond what is recorded.
 	$(BIN)/python -m tools.size
