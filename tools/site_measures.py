@@ -74,6 +74,9 @@ def _example(module: ModuleType, measure: Measure) -> str:
     constant = next((name for name, value in vars(module).items() if value is measure), None)
     examples = doctest.DocTestParser().get_examples(module.__doc__ or "")
     own = [example for example in examples if constant is not None and re.search(rf"\b{constant}\.", example.source)]
+    used = set(re.findall(r"\w+", " ".join(example.source for example in own))) - {"six_rows"}
+    imports = [example.source for example in examples if example.source.startswith("from ")]
+    lines += [f">>> {text.strip()}" for text in imports if used & set(re.findall(r"\w+", text.partition("import")[2]))]
     for example in own:
         source = example.source.replace(f"{constant}.", f'sf.measure("{measure.name}").').rstrip("\n").split("\n")
         lines += [f">>> {source[0]}", *(f"... {line}" for line in source[1:]), example.want.rstrip("\n")]

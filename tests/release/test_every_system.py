@@ -184,7 +184,7 @@ def test_a_source_that_changes_meanwhile_is_not_released(
         source.write_bytes(before + b"\n")
         return write(*given)
 
-    monkeypatch.setattr(pack, "write_manifest", meanwhile)
+    monkeypatch.setattr("sfumato.release.publish.write_manifest", meanwhile)
     try:
         with pytest.raises(sf.InputError, match=r"people\.csv has changed since the search"):
             made.publish(tmp_path / "never")

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.base.arrays import Codes, Counts64, Flags, Floats, sort_by
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.base.compiled import compiled
+from sfumato.base.sorting import sort_by
 from sfumato.measures.criteria import Secrets, Tally, class_values, quantised
 from sfumato.methods.lattice.rule import (
     DEMANDED,

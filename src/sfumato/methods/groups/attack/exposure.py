@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sfumato.base.arrays import Counts64, Floats, sort_by
+from sfumato.base.arrays import Counts64, Floats
 from sfumato.base.compiled import compiled
+from sfumato.base.sorting import sort_by
 from sfumato.methods.groups.attack.outliers import NORMAL_IQR, NORMAL_MAD, chance_of, tau
 
 FOUND = 4.0  # what an area adds that is found
