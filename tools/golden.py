@@ -40,7 +40,7 @@ from xml.etree import ElementTree
 from tools.golden_cases import POLICY, WHY, Case, cases, toml
 
 # The only inner names, beside the command line: where the description of the workbench's interface comes from.
-WEB_APP, WEB_PLACES = ("sfumato.web.app", "make_app"), ("sfumato.web.places", "Places")
+WEB_APP, WEB_PLACES = ("sfumato.web.app", "make_app"), ("sfumato.web.workspace", "Places")
 
 CORPUS = Path(__file__).parents[1] / "tests" / "golden"
 INTERFACES = "interfaces"
