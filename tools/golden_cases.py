@@ -289,19 +289,21 @@ def lattice() -> list[Case]:
 
     three = ["k", "distinct_l", "non_uniform_entropy"]
     return [
-        case(
-            "small",
-            small,
-            ("inspect", "people.csv", "-o", "inspected.toml"),
-            ("apply", "front", "others.csv", "-o", "applied", "--point", "1", "--unseen", "star"),
-        ),
+        case("small", small),
         case(
             "adult",
             adult,
             ("baselines", "run.toml", "--front", "front", "--k", "3", "--k", "10"),
             weights={"native-country": 0.5},
         ),
-        case("three objectives", small, objectives=three, constraints={"t_closeness": 0.7}),
+        case(
+            "three objectives",
+            small,
+            ("inspect", "people.csv", "-o", "inspected.toml"),
+            ("apply", "front", "others.csv", "-o", "applied", "--point", "1", "--unseen", "star"),
+            objectives=three,
+            constraints={"t_closeness": 0.7},
+        ),
         case("weights of columns", small, weights={"age": 2.0, "sex": 0.5}, algorithm="exhaustive"),
         case("pbg_ea", small, algorithm="pbg_ea", iterations=6, seed=3),
         case("best_first", small, algorithm="best_first", evaluations=200, objectives=["k", "arx_loss"]),
