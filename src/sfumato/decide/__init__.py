@@ -1,4 +1,4 @@
-"""Decide: choose a point of a front, and the publisher's questions."""
+"""The choice of a release from a front, and the answers to a publisher's questions."""
 
 from sfumato.decide.ask import Answer as Answer
 from sfumato.decide.ask import ask as ask

@@ -1,6 +1,7 @@
-"""The publisher's questions: the best release within limits, the binding limits and worthwhile relaxations.
+"""The best release of a front within limits, with the binding limits and the relaxations that are worth their loss.
 
-The searches that answer what a front cannot: the study, whether it takes seconds, the exact command.
+A question outside of the limits of the search is answered from the recodings of the front. This module also states the
+search that answers exactly that question, its command, and whether it takes seconds.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ from sfumato.plans.recodings import LevelPlan
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
 
-QUICK = 200_000_000  # evaluations times tuples, which is a few seconds of the compiled walk
+QUICK = 200_000_000  # evaluations times tuples: a few seconds of the compiled walk
 
 
 def searched_limit(front: Front) -> float:
-    """The share that a front's search was allowed to suppress; 1 where any suppression was."""
+    """Return the share that the search of a front was allowed to suppress; 1 if there was no limit."""
     settings = front.study.search
     if front.system == "cuts" and not settings.max_suppression:
         rule = settings.suppression or ""
@@ -55,7 +56,7 @@ def searched_limit(front: Front) -> float:
 
 
 def study_for(front: Front, limits: Limits) -> Study | None:
-    """The study whose front answers a question that is outside of a front's limits; None where it is inside."""
+    """Return the study whose front answers a question outside of a front's limits, or None if it is inside."""
     changed: dict[str, Any] = {}
     settings = front.study.search
     if limits.max_suppression != searched_limit(front):
@@ -67,17 +68,17 @@ def study_for(front: Front, limits: Limits) -> Study | None:
 
 
 def takes_seconds(front: Front) -> bool:
-    """Whether a search like the one that found a front takes seconds: it was complete, and did little."""
+    """Return whether a search like that of a front takes seconds: it was complete and evaluated few nodes."""
     return front.exact and front.system == "lattice" and front.evaluations * (front.tuples or front.rows) <= QUICK
 
 
 def searched_folder(folder: Path, max_suppression: float) -> Path:
-    """Where the command that searches with another limit puts its front."""
+    """Return the folder in which the command that searches with another limit writes its front."""
     return folder.with_name(f"{folder.name}-suppression-{max_suppression:g}")
 
 
 def search_command(max_suppression: float, folder: Path | None, problem: int | None = None) -> str:
-    """The command that searches the same study with another limit, or for another of the four problems."""
+    """Return the command that searches the same study with another limit, or for another of the four problems."""
     run = "run.toml" if folder is None else str(folder / "run.toml")
     name = "front" if folder is None else str(folder).rstrip("/")
     words = ["sfumato", "search", run]
@@ -91,7 +92,10 @@ def search_command(max_suppression: float, folder: Path | None, problem: int | N
 
 
 def better_searches(front: Front, max_suppression: float, folder: Path | None) -> dict[int, str]:
-    """For each of the four questions the search that seeks exactly it; none where the front's own did."""
+    """Return, for each of the four questions, the command of the search for exactly that question.
+
+    A question that the search of the front was for has none.
+    """
     if not front.recodes:
         return {}
     settings = front.study.search
@@ -110,15 +114,15 @@ def better_searches(front: Front, max_suppression: float, folder: Path | None) -
 
 
 class OutsideError(InputError):
-    """A question that a front cannot answer; its remedy is the search that does."""
+    """A question that a front cannot answer. Its remedy is the search that can."""
 
 
-USUAL_LOSS, USUAL_SUPPRESSION = 0.25, 0.10  # of the four questions, where nothing limits them
+USUAL_LOSS, USUAL_SUPPRESSION = 0.25, 0.10  # used for the four questions if no limit is given
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer:
-    """The best offer within limits and all that helps to judge it. `choice` can be published."""
+    """The best release within limits, with all that helps to judge it. `choice` can be published."""
 
     front: Front
     limits: Limits
@@ -154,12 +158,12 @@ class Answer:
 
     @cached_property
     def presets(self) -> tuple[Preset, ...]:
-        """Common limits with the points they lead to, where no limit was given: nothing is recommended then."""
+        """Common limits with the points they lead to, if no limit was given. The answer then recommends no release."""
         return presets(self.front) if self.limits.given() == ["max_suppression"] else ()
 
     @property
     def knee(self) -> str:
-        """The knee of the curve in words, with its scale; empty where there is none."""
+        """The knee of the curve in words, with its scale; empty if there is none."""
         knee = self.curve.knee()
         return f"{self.step(knee)} (point {knee.point}), {self.curve.scale}" if knee else ""
 
@@ -170,10 +174,10 @@ class Answer:
 
     @cached_property
     def searched(self) -> Answer | None:
-        """The answer of a search for exactly this question, where the front's own was for another and takes seconds.
+        """The answer of a search for exactly this question, if the front was searched for another one.
 
-        None where the front was searched for this question already, or a search takes longer (`command` is the one to
-        run).
+        It is None if the front was searched for this question, or if a search takes longer than seconds. In the second
+        case `command` is the command to run.
         """
         return None if self.search is None else self.search()
 
@@ -189,7 +193,7 @@ class Answer:
 
     @cached_property
     def choice(self) -> Choice:
-        """What `sf.publish` takes: the point, under the suppression that the answer has."""
+        """The choice for `sf.publish`: the point, with the suppression of the answer."""
         front, offer = self.front, self.offer
         if not offer.searched:
             front = with_suppression(front, offer.point, offer.suppress_below, offer.diversity_below)
@@ -197,14 +201,15 @@ class Answer:
 
     @property
     def about(self) -> str:
-        """What the curve is of."""
+        """The measure on the curve, in words."""
         return self.wish.privacy.title + (f" with ℓ of at least {self.floor}" if self.floor > 1 else "")
 
     @property
     def above_floor(self) -> tuple[float, float] | None:
-        """What every recoding with these labels loses at the answer's k, and how many times that the answer loses.
+        """The lower bound of the loss at the answer's k, and the ratio of the answer's loss to it.
 
-        The ratio is without the records left out. None where the front has no floor, or none for so small a k.
+        The bound holds for every recoding with these labels. The ratio leaves out the records that the missing rule
+        left out. It is None if the front has no lower bound, or none for so small a k.
         """
         lowest = floor_at(floor_levels(self.front), float(self.offer.k))
         ratio = self.front.ratio(self.offer.loss, lowest) if lowest else None
@@ -212,25 +217,25 @@ class Answer:
 
     @property
     def floor_says(self) -> str:
-        """The floor and the ratio to it in a sentence; empty where there is none."""
+        """The lower bound and the ratio to it in a sentence; empty if there is none."""
         if self.above_floor is None:
             return ""
         lowest, ratio = self.above_floor
         return f"{BELOW} {percent(lowest)} at this k: the answer loses {ratio:.2f} times the floor"
 
     def stretches(self) -> dict[str, list[str]]:
-        """Flat and steep stretches in words."""
+        """Return the flat and the steep stretches of the curve in words."""
         return {
             kind: [f"{self.step(a)} → {self.step(b)}" for a, b in result]
             for kind, result in (("flat", self.curve.flat()), ("steep", self.curve.steep()))
         }
 
     def step(self, offer: Offer) -> str:
-        """A step of the curve in words."""
+        """Return a step of the curve in words."""
         return f"{self.wish.privacy.title} {number(offer.value)} at {percent(offer.loss)}"
 
     def as_dict(self) -> dict[str, Any]:
-        """As `sfumato ask --json` prints it.
+        """Return the answer as `sfumato ask --json` prints it.
 
         Returns:
             A dictionary.
@@ -274,13 +279,15 @@ def ask(
     folder: Path | None = None,
     search: Callable[..., Front] | None = None,
 ) -> Answer:
-    """The best release within limits: most privacy, or with `min_k` or `min_l` and no loss limit the least loss.
+    """Return the best release within limits: the one with most privacy, or the one with least loss.
 
-    The suppression limit is the searched one unless given. k and ℓ together are balanced; `prefer` seeks one of them
-    ("k" or "l"). With the table at hand it is not read again; `folder` is that of the front, which
-    commands that are offered name. A question outside of the limits that the front was searched with is answered from
-    its recodings; with a `search`, `answer.searched` is the answer of a search for exactly that question, if it takes
-    seconds, and what the recodings cannot tell at all is answered by that search.
+    Least loss is the objective if `min_k` or `min_l` is given without `max_loss`. The suppression limit is that of the
+    search unless given. If the front was searched for k and ℓ, both are balanced; `prefer` selects one of them ("k" or
+    "l"). A `table` is used instead of reading the table, and `folder` is the folder that the suggested commands name.
+
+    A question outside of the limits of the search is answered from the recodings of the front. With a `search`,
+    `answer.searched` is the answer of a search for exactly that question, if it takes seconds. That search also answers
+    what the recodings cannot.
 
     Args:
         front: the front.
@@ -358,7 +365,7 @@ def ask(
         best = offers.at(result, wish.privacy)
     level = limits.without("max_loss").met(offers)
     floor = (best.l or 0) if wish.both and max_loss is not None else 0
-    if floor:  # k and ℓ have a surface of trade-offs; the curve is the one through the answer
+    if floor:  # k and ℓ form a surface of trade-offs; the curve is its section through the answer
         level &= offers.l >= floor
     curve = Curve.of(offers.some(level), wish.privacy)
     table = table_of(front) if table is None else table
@@ -400,9 +407,9 @@ def _wish(front: Front, limits: Limits, prefer: str | None) -> Wish:
 
 
 def _offers(front: Front, limits: Limits, wish: Wish, usual: float, folder: Path | None) -> Offers:
-    """What can be told: from histograms where they tell what is sought, else of the points as they are.
+    """Return the candidates of a front: from class histograms if these determine the objective, else its points.
 
-    A point whose classes have labels of their own has no other suppression than its own.
+    A point whose classes have their own labels has no suppression but its own.
     """
     if not front.recodes:
         return points_of(front)
@@ -427,7 +434,7 @@ def _offers(front: Front, limits: Limits, wish: Wish, usual: float, folder: Path
 
 
 def _demanded(front: Front, offers: Offers) -> Offers:
-    """The offers that keep what the search demanded: another suppression must not give it up."""
+    """Return the candidates that keep the constraints of the search, which another suppression may violate."""
     least = front.study.search.constraints
     risk = least.get(PROSECUTOR_RISK.name, 1.0)
     k, l = max(least.get(K.name, 0.0), 1.0 / risk), least.get(DISTINCT_L.name, 0.0)

@@ -1,9 +1,8 @@
-"""The risk–utility map: the front, what it dominates, its shape, and what a chosen point does to the table.
+"""The risk–utility map of a front: the page, its figures, and the regions that no recoding reaches.
 
-What is impossible on the map: two bands, and the local recodings between them.
-
-Left of the first no recoding with the same labels can be, whatever it suppresses: the floor. Left of the second there
-is no global recoding by levels of the hierarchies within the limit of suppression: the front of an exact search.
+Two regions are shaded. Left of the first lies no recoding with the same labels, whatever it suppresses: this is the
+lower bound of the local method. Left of the second lies no global recoding by hierarchy levels within the suppression
+limit: this is the front of an exact search. The local recodings that were found lie between them.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from sfumato.tables.frequency import FrequencyTable
 from sfumato.version import __version__
 
 FLOOR, GLOBAL = "rgba(97,110,124,0.45)", "rgba(11,110,117,0.14)"
-ROOM = 1.25  # how far above the largest k with a floor the picture goes
+ROOM = 1.25  # the largest k of the picture over the largest k with a lower bound
 Corner = tuple[float, float]  # loss in %, k
 
 
 def floor_edge(front: Front) -> list[Corner]:
-    """The right edge of the floor, upwards: the floor of a k holds for every larger one."""
+    """Return the right edge of the lower bound, upwards. The bound of a k holds for every larger one."""
     levels = sorted(floor_levels(front))
     if not levels:
         return []
@@ -42,14 +41,14 @@ def floor_edge(front: Front) -> list[Corner]:
 
 
 def global_edge(front: Front) -> list[Corner]:
-    """The right edge of what no recoding by levels reaches, upwards; nothing where the search was not exact."""
+    """Return the right edge of the region that no recoding by levels reaches; empty if the search was not exact."""
     if not front.exact or front.system != "lattice" or front.objectives[0].name != K.name:
         return []
     return [(round(100 * point.loss, 4), point.values[K.name]) for point in front.points]
 
 
 def band_traces(front: Front) -> list[dict[str, Any]]:
-    """Both bands, the wider one first, and the local recodings that the floor belongs to."""
+    """Return both regions, the wider one first, and the local recodings that the lower bound belongs to."""
     low, high, between = floor_edge(front), global_edge(front), local_points(front)
     if not low:
         return []
@@ -75,7 +74,7 @@ def band_traces(front: Front) -> list[dict[str, Any]]:
 
 
 def bands_figure(front: Front) -> Markup | None:
-    """The part of the map where the floor is known: both bands, the local recodings and the front."""
+    """Return the part of the map where the lower bound is known: both regions, the local recodings, the front."""
     levels = floor_levels(front)
     if not levels or K.name != front.objectives[0].name:
         return None
@@ -126,20 +125,20 @@ def _band(name: str, edge: Sequence[Corner], colour: str, shape: str) -> dict[st
 
 
 def _ticks(top: float) -> list[int]:
-    """1, 2, 5, 10, 20, 50, … up to a k."""
+    """Return 1, 2, 5, 10, 20, 50, … up to a k."""
     ticks = [step * 10**power for power in range(10) for step in (1, 2, 5)]
     return [tick for tick in ticks if tick <= top]
 
 
 FAINT = "#7f8b95"
-MOST_ROWS = 200  # points of the table on the page, and points whose hover tells the recoding in words
+MOST_ROWS = 200  # points in the table of the page, and points whose hover text has the recoding in words
 SHADES = [[0.0, "#c9dfe1"], [0.5, "#3f979d"], [1.0, "#08363a"]]
 
 
 def map_page(
     front: Front, table: FrequencyTable, chosen: int | None = None, compare: tuple[int, int] | None = None
 ) -> str:
-    """The page of a map."""
+    """Return the page of a map."""
     some = _some(front, chosen)
     words = {i: front.points[i].recoding_plan.words(table) for i in some}
     rows = [
@@ -190,7 +189,7 @@ def map_page(
 def map_figure(
     front: Front, words: dict[int, list[str]], answer: Answer | None = None, chosen: int | None = None
 ) -> Markup:
-    """Loss against the first objective; where a second one seeks privacy too, it is the colour."""
+    """Return loss against the first objective; a second objective of privacy is the colour."""
     first = front.objectives[0].name
     traces: list[dict[str, Any]] = band_traces(front) if first == K.name else []
     if front.others:
@@ -251,7 +250,7 @@ def map_figure(
 
 
 def pair_figure(front: Front, name: str, chosen: int | None = None) -> Markup:
-    """A further objective against loss."""
+    """Return another objective against loss."""
     points = {
         "type": "scatter",
         "mode": "markers",
@@ -279,13 +278,13 @@ def pair_figure(front: Front, name: str, chosen: int | None = None) -> Markup:
 
 
 def _some(front: Front, chosen: int | None) -> list[int]:
-    """The points told in full: all, or an even choice of them and the chosen one."""
+    """Return the points that are listed in full: all, or an even selection of them and the chosen one."""
     even = np.linspace(0, len(front.points) - 1, min(MOST_ROWS, len(front.points))).astype(np.int64)
     return sorted({*even.tolist(), *([] if chosen is None else [front.point(chosen).id])})
 
 
 def _pair(front: Front, answer: Answer, chosen: int | None) -> tuple[int, int]:
-    """Two points worth comparing: the chosen one or one at a quarter of the loss, and that of the largest common k."""
+    """Return two points to compare: the chosen one or that at a loss of a quarter, and that of the largest common k."""
     low = _quarter(front) if chosen is None else chosen
     sizes = [preset.point.id for preset in answer.presets if preset.limit == "min_k" and preset.point is not None]
     high = sizes[-1] if sizes else len(front.points) - 1
@@ -294,7 +293,7 @@ def _pair(front: Front, answer: Answer, chosen: int | None) -> tuple[int, int]:
 
 
 def _quarter(front: Front) -> int:
-    """The point nearest to a loss of a quarter."""
+    """Return the point nearest to a loss of a quarter."""
     return min(front.points, key=lambda point: abs(point.loss - 0.25)).id
 
 
@@ -309,7 +308,7 @@ def _second(front: Front) -> Objective | None:
 
 
 def _shape(answer: Answer) -> list[str]:
-    """The knee, the stretches and the curve in sentences."""
+    """Return the knee, the stretches and the curve in sentences."""
     stretches = answer.stretches()
     said = [f"Knee of {answer.about}: {answer.knee}. On another scale it lies elsewhere."] if answer.knee else []
     if stretches["flat"]:
@@ -320,7 +319,7 @@ def _shape(answer: Answer) -> list[str]:
 
 
 def _stretches(answer: Answer) -> list[dict[str, Any]]:
-    """Flat and steep stretches as broad lines behind the front."""
+    """Return the flat and the steep stretches as broad lines behind the front."""
     traces = []
     for name, pairs, colour in (
         ("flat: much privacy, little loss", answer.curve.flat(), "rgba(76,153,76,0.55)"),

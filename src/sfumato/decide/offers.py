@@ -1,6 +1,6 @@
-"""Offers: what the recodings of a front give under every suppression, not only the one that was searched.
+"""Candidates: the releases that the recodings of a front give under every suppression, not only the searched one.
 
-A point with another suppression: the same recoding, other thresholds, measured again.
+A candidate with another suppression has the same recoding and other thresholds, and is measured anew.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from sfumato.tables.frequency import FrequencyTable
 
 @dataclass(frozen=True)
 class Offer:
-    """One release that could be made: a point's recoding, and the thresholds below which classes are suppressed.
+    """A release that could be made: a point's recoding, and the thresholds below which classes are suppressed.
 
-    `searched` says that it is the point itself; else the recoding is the point's and the suppression another.
+    `searched` says that it is the point itself. Otherwise the recoding is the point's and the suppression is another.
     """
 
     point: int
@@ -57,7 +57,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class Privacy:
-    """What is sought: one number of an offer, which is a form that histograms tell or the value of another measure."""
+    """A privacy objective: a figure that class histograms determine, or the value of another measure."""
 
     name: str
     title: str
@@ -69,22 +69,22 @@ class Privacy:
 
     @property
     def form(self) -> Form | None:
-        """The form that histograms tell, if it is one."""
+        """The figure of class histograms, if it is one."""
         return Form(self.name) if self.name in list(Form) else None
 
     @property
     def measure(self) -> str:
-        """The measure that it is the value of."""
+        """The name of the measure."""
         return self.name if self.form is None else OF_FORM[self.form].name
 
     def gain(self, values: Floats) -> Floats:
-        """Values on a scale where equal steps are worth the same."""
+        """Return values on a scale where equal steps have equal worth."""
         return Objective(self.measure, self.direction).gain(values)
 
 
 @dataclass(frozen=True, eq=False)
 class Offers:
-    """Many offers as arrays; `l` is -1 where diversity is not known, weighted_k NaN where sizes are not."""
+    """Candidates as arrays. `l` is -1 if diversity is not known, and `weighted_k` is NaN if class sizes are not."""
 
     front: Front
     point: Counts64
@@ -107,7 +107,7 @@ class Offers:
 
     @cached_property
     def _own(self) -> Mapping[str, Floats]:
-        """The objectives of searched points; an offer under another suppression has none."""
+        """The objectives of searched points; NaN for a candidate with another suppression."""
         result = {}
         for objective in self.front.objectives:
             values = np.array([point.values[objective.name] for point in self.front.points], dtype=np.float64)
@@ -115,17 +115,19 @@ class Offers:
         return result
 
     def values(self, privacy: Privacy) -> Floats:
-        """The number that is sought, of each offer."""
+        """Return the value of an objective for each candidate."""
         if privacy.form is not None:
             return np.asarray(getattr(self, privacy.form), dtype=np.float64)
         return self._own[privacy.name]
 
     def some(self, which: Flags | Counts64) -> Offers:
-        """The offers of a mask or of places."""
+        """Return the candidates of a mask or of positions."""
         arrays = {f.name: getattr(self, f.name)[which] for f in fields(self) if f.name != "front"}
         return replace(self, **arrays)
 
     def at(self, position: int, privacy: Privacy) -> Offer:
+        """Return the candidate at a position, with its value of an objective."""
+
         def whole(values: Counts64) -> int:
             return int(values[position])
 
@@ -146,9 +148,10 @@ class Offers:
 
 
 def sought(front: Front, zero: bool, both: bool) -> Privacy:
-    """What a front's owner asks for: its own privacy objective in the form that can be told.
+    """Return the privacy objective of a front, in the form in which its candidates can be compared.
 
-    Weighted k is a question without suppression; with it, and for k and ℓ together, k is.
+    Weighted k is an objective without suppression only. With suppression, and for k and ℓ together, it is replaced by
+    k.
     """
     for objective in front.objectives:
         measure = known_measures()[objective.name]
@@ -164,7 +167,7 @@ def sought(front: Front, zero: bool, both: bool) -> Privacy:
 
 
 def offers_of(front: Front, limit: int) -> Offers:
-    """Every offer of a front's recodings that suppresses at most `limit` records, from their class histograms."""
+    """Return every candidate that suppresses at most `limit` records, from the class histograms of a front."""
     if front.classes is None:
         return points_of(front)
     known: dict[tuple[int, int, int], int] = {}
@@ -202,7 +205,7 @@ def offers_of(front: Front, limit: int) -> Offers:
 
 
 def points_of(front: Front) -> Offers:
-    """The points of a front as they are. What histograms would tell is not known without them."""
+    """Return the points of a front as candidates. Figures that need class histograms are unknown without them."""
     count = len(front.points)
     below = [_thresholds(point) for point in front.points]
     k = np.array([point.values.get(K.name, size) for point, (size, _) in zip(front.points, below, strict=True)])
@@ -215,7 +218,7 @@ def points_of(front: Front) -> Offers:
             front.classes.of(number).achieved(size, least)
             for number, (size, least) in zip(front.recoding_of, below, strict=True)
         ]
-        # A point whose classes also went by another criterion has at least what its thresholds say.
+        # Suppression by a further criterion leaves at least the size and diversity of the thresholds.
         same = np.array([gone == point.suppressed for (_, _, gone), point in zip(stated, front.points, strict=True)])
         k = np.where(same, [size for size, _, _ in stated], k)
         l = np.where(same, [held if front.classes.diverse else -1 for _, held, _ in stated], l)
@@ -235,7 +238,7 @@ def points_of(front: Front) -> Offers:
 
 
 def _thresholds(point: Point) -> tuple[int, int]:
-    """The size and the diversity below which classes are suppressed; none where the plan says it record by record."""
+    """Return the size and the diversity below which classes are suppressed; 0 if single records are suppressed."""
     if isinstance(point.plan, BoxPlan):
         return 0, 0
     return point.recoding_plan.suppress_below, point.recoding_plan.diversity_below
@@ -244,9 +247,9 @@ def _thresholds(point: Point) -> tuple[int, int]:
 def with_suppression(
     front: Front, number: int, suppress_below: int, diversity_below: int = 0, table: FrequencyTable | None = None
 ) -> Front:
-    """The front with one of its points suppressed otherwise: classes below two thresholds go, and it is measured again.
+    """Return the front with other suppression thresholds for one point, which is measured anew.
 
-    Such a point is publishable like any other; it was not sought, so the front no longer counts as exact.
+    The point can be published like any other. It was not found by the search, so the front no longer counts as exact.
     """
     point = front.point(number)
     before = point.recoding_plan

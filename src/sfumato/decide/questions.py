@@ -1,6 +1,6 @@
 """The four questions of a data publisher (section 1 of the cuts paper), answered for the data at hand.
 
-Which limit binds, and the nearest relaxations that pay, each with its price.
+The binding limits of a question, and the nearest relaxations that are worth their loss.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from sfumato.decide.sentences import costs, safe, what, whole
 from sfumato.measures.measure import Form
 from sfumato.measures.registry import DISTINCT_L, OF_FORM
 
-LEAST = np.log(1.1)  # a relaxation that pays brings a tenth more privacy
-SAVED = 0.005  # or spares half a point of loss
-MOST = 3  # relaxations told of each limit
-SLIVER = 0.005  # no price is lower than half a point, so that a step right behind the limit is not priceless
+LEAST = np.log(1.1)  # a relaxation must gain a tenth more privacy
+SAVED = 0.005  # or save half a percentage point of loss
+MOST = 3  # relaxations that are listed of each limit
+SLIVER = 0.005  # the least price of a relaxation, so that a step just beyond the limit has a finite rate
 
 
 @dataclass(frozen=True)
 class Relaxation:
-    """A limit moved a little, and what that buys."""
+    """A relaxed limit and the release that it allows."""
 
     limit: str
     before: float
@@ -46,7 +46,7 @@ class Relaxation:
 
 
 def reach(limit: float, part: float) -> float:
-    """How far a limit on a share is moved at most: five points, or a part of itself if that is more.
+    """Return the farthest relaxation of a limit on a share: by 0.05, or by a part of the limit if that is more.
 
     >>> round(reach(0.25, 0.2), 3), round(reach(0.10, 0.5), 3)
     (0.3, 0.15)
@@ -55,7 +55,7 @@ def reach(limit: float, part: float) -> float:
 
 
 def binding(offers: Offers, limits: Limits, wish: Wish, best: Offer) -> tuple[str, ...]:
-    """The limits without which more could be had (or the same for less loss)."""
+    """Return the limits without which more privacy, or the same with less loss, would be possible."""
     result = []
     for name in limits.given():
         free = limits.without(name).met(offers)
@@ -66,7 +66,7 @@ def binding(offers: Offers, limits: Limits, wish: Wish, best: Offer) -> tuple[st
 
 
 def relaxations(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) -> tuple[Relaxation, ...]:
-    """The nearest relaxations that pay: each buys more than the trade-off does on the whole, by its `rate`."""
+    """Return the nearest relaxations that gain more per unit of loss than the whole trade-off does (`rate`)."""
     result: list[Relaxation] = []
     if limits.max_loss is not None or wish.least_loss:
         limit = limits.max_loss if limits.max_loss is not None else best.loss
@@ -87,14 +87,15 @@ def relaxations(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: f
 
 
 def _paying(offers: Offers, near: Flags, wish: Wish, best: Offer, rate: float, price: Floats) -> list[Offer]:
-    """Steps up from the best answer, each the one that gains fastest from the last."""
+    """Return steps up from the best answer, each the one with the largest gain per unit from the last."""
     places = np.flatnonzero(near & wish.beats(offers, best))
     if not len(places):
         return []
     some = offers.some(places)
     gains, prices, losses = wish.gain(some), price[places], some.loss
     at = wish.gain_of(best)
-    least = 0.0 if wish.privacy.form is Form.DIVERSITY and not wish.both else LEAST  # one more ℓ is never a trifle
+    # one more ℓ is always a relevant gain
+    least = 0.0 if wish.privacy.form is Form.DIVERSITY and not wish.both else LEAST
     paid = 0.0
     result: list[Offer] = []
     while len(result) < MOST:
@@ -111,7 +112,7 @@ def _paying(offers: Offers, near: Flags, wish: Wish, best: Offer, rate: float, p
 
 
 def _less(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) -> list[Relaxation]:
-    """A little less privacy that spares much loss: the answer may stand at the end of a steep stretch."""
+    """Return relaxations to less privacy that save much loss, for an answer at the end of a steep stretch."""
     inside = limits.without("min_k").without("min_l").met(offers) & (offers.loss < best.loss - SAVED)
     result = []
     for form, now in ((Form.SIZE, best.k), (Form.DIVERSITY, best.l or 0)):
@@ -132,7 +133,7 @@ def _less(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) 
         spared = best.loss - offers.loss[places]
         worth = spared / np.maximum(given, 1e-9)
         pick = int(np.argmax(worth))
-        if worth[pick] * rate < 2.0:  # twice what the trade-off asks for it on the whole
+        if worth[pick] * rate < 2.0:  # twice the loss reduction that the whole trade-off gives
             continue
         offer = offers.at(int(places[pick]), wish.privacy)
         title = OF_FORM[form].label
@@ -146,7 +147,7 @@ def _less(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) 
 
 
 def _cheaper(offers: Offers, near: Flags, wish: Wish, best: Offer, name: str, limit: float) -> list[Relaxation]:
-    """A limit moved for less loss: the step that spares most for how far it goes."""
+    """Return the relaxation of a limit with the best loss reduction per unit."""
     places = np.flatnonzero(near & (offers.loss < best.loss - SAVED))
     if not len(places):
         return []
@@ -173,12 +174,12 @@ def _more(offer: Offer, best: Offer, wish: Wish, name: str, before: float, after
 
 K, WEIGHTED = Privacy.of(Form.SIZE), Privacy.of(Form.MEAN_SIZE)
 L = DISTINCT_L.name
-SHOWN = 5  # choices told at most
+SHOWN = 5  # pairs (k, ℓ) that are listed
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question, its answer in words, and the search that seeks exactly this (empty if the front's own did)."""
+    """A question, its answer in words, and the search for exactly this; empty if the front's search was for it."""
 
     number: int
     asks: str
@@ -202,7 +203,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Asker:
-    """What the questions are asked of: the offers, two limits, and the commands of better searches."""
+    """The setting of the four questions: the candidates, two limits, and the commands of better searches."""
 
     offers: Offers
     max_loss: float
@@ -212,7 +213,7 @@ class Asker:
 
     @property
     def has_classes(self) -> bool:
-        """Whether classes are known beyond what was searched."""
+        """Whether class histograms are known, so that other suppressions can be compared."""
         return self.offers.front.classes is not None
 
     def four(self) -> tuple[Question, ...]:
@@ -224,7 +225,7 @@ class Asker:
     def _first(self) -> Question:
         asks = f"What privacy without suppressing anyone, with a loss of at most {percent(self.max_loss, 0.0)}?"
         limits = Limits(self.offers.front.persons, self.max_loss, 0.0)
-        # Points whose classes have labels of their own do not tell how large these are, but their k.
+        # The class sizes are unknown if each class has its own labels. Then only k is known.
         told = np.isfinite(self.offers.weighted_k[limits.without("max_loss").met(self.offers)]).any()
         return self._one(1, asks, limits, Wish(WEIGHTED if told else K))
 
@@ -325,7 +326,7 @@ class Asker:
         return Question(position, asks, False, says)
 
     def _nearest_pair(self) -> str:
-        """The least loss with any (k, ℓ) worth the name."""
+        """Return the least loss with k and ℓ of at least 2, in words."""
         position = Wish(K, least_loss=True).best(
             self.offers, self._limits(min_k=2, min_l=2).without("max_loss").met(self.offers)
         )
@@ -340,7 +341,7 @@ class Asker:
         return Limits(self.offers.front.persons, max_suppression=self.max_suppression).says()
 
     def _none(self, limits: Limits) -> str:
-        """That no release answers, and what stands in the way: the loss, or the suppression already."""
+        """Return that no release answers, and which limit is the reason: the loss, or the suppression."""
         within = limits.without("max_loss").met(self.offers)
         if not within.any():
             return "No release of this front does: all suppress more."

@@ -1,12 +1,8 @@
-"""A scatter matrix of three or four objectives: every pair against each other.
+"""The figures of a risk–utility map, drawn as panels of one grid in plain SVG, which a strict page allows.
 
-The front under successive magnification: each plot enlarges the steepest part of the one before.
-
-Before and after, attribute by attribute: the original values as bars, boxed by the group they become.
-
-How many records stand in classes of which size: two points side by side, before and after suppression.
-
-Several small plots in one figure, in the page's colours; plain SVG, which a strict page allows.
+A scatter matrix shows every pair of three or four objectives. Magnified plots each enlarge the steepest part of the one
+before. Partitions show, attribute by attribute, the original values as bars and the groups that they become.
+Distributions show the class sizes of two points, before and after suppression.
 """
 
 from __future__ import annotations
@@ -38,7 +34,7 @@ GAP = 0.09
 
 @dataclass
 class Panel:
-    """One plot of a grid: its traces, its two axes, its title, and shapes and notes in its own coordinates."""
+    """One plot of a grid: its traces, axes, title, and its shapes and notes in its own coordinates."""
 
     traces: list[dict[str, Any]]
     x: dict[str, Any] = field(default_factory=dict)
@@ -57,7 +53,10 @@ def panel_figure(
     down: float = 86,
     bottom: int = 62,
 ) -> Markup:
-    """Rows of panels as one plotly figure in HTML; `across` is a share between columns, `down` pixels between rows."""
+    """Return rows of panels as one plotly figure in HTML.
+
+    `across` is the share of the width between columns, `down` the pixels between rows.
+    """
     import plotly.graph_objects as go
     import plotly.io
 
@@ -115,7 +114,7 @@ MOST_POINTS = 700  # points drawn in each of up to six plots
 
 
 def axes_of(front: Front) -> list[tuple[str, list[float], bool]]:
-    """The objectives as titles and values, general loss as a share, and whether the scale is logarithmic."""
+    """Return the objectives as titles and values, and whether each scale is logarithmic. General loss is a share."""
     axes: list[tuple[str, list[float], bool]] = []
     for objective in front.objectives[:4]:
         sought = measure(objective.name)
@@ -130,7 +129,7 @@ def axes_of(front: Front) -> list[tuple[str, list[float], bool]]:
 
 
 def matrix_figure(front: Front, chosen: int | None = None) -> Markup | None:
-    """Every pair of objectives, if there are three or four; None otherwise."""
+    """Return every pair of objectives if there are three or four; None otherwise."""
     if len(front.objectives) < 3:
         return None
     axes = axes_of(front)
@@ -178,13 +177,13 @@ def _matrix_panel(
     )
 
 
-PARTS = 8  # the part that is enlarged is at most this share of the range of privacy
-FEWEST = 8  # points that are worth a plot of their own
+PARTS = 8  # largest share of the range of privacy that is enlarged
+FEWEST = 8  # least number of points in a plot
 MOST_MAGNIFIED = 4
 
 
 def windows(loss: Floats, values: Floats) -> list[tuple[float, float]]:
-    """The range of values that each plot shows: all, then time and again the part over which loss changes most.
+    """Return the range of values of each plot: all, then repeatedly the part over which the loss changes most.
 
     >>> values = np.array([1.0, 2, 3, 4, 5, 6, 7, 8, 100, 200, 400, 800])
     >>> windows(np.linspace(0, 1, 12), values)
@@ -208,7 +207,7 @@ def windows(loss: Floats, values: Floats) -> list[tuple[float, float]]:
 
 
 def magnified_figure(front: Front, objective: Objective, chosen: int | None = None) -> Markup | None:
-    """Loss against a privacy measure, on even scales, enlarged again and again; None if there is nothing to enlarge."""
+    """Return loss against a privacy measure on even scales, repeatedly enlarged; None if there are few points."""
     loss = np.array([point.loss for point in front.points])
     values = np.array([point.values[objective.name] for point in front.points], dtype=np.float64)
     finite = np.isfinite(values)
@@ -265,7 +264,7 @@ def _chosen(front: Front, chosen: int, name: str) -> dict[str, Any]:
 
 
 def _frame(loss: Floats, values: Floats, low: float, high: float, span: float) -> dict[str, Any]:
-    """A box around what the next plot enlarges."""
+    """Return a box around the part that the next plot enlarges."""
     inside = (values >= low) & (values <= high)
     edge = 0.015 * span
     return {
@@ -280,16 +279,16 @@ def _frame(loss: Floats, values: Floats, low: float, high: float, span: float) -
 
 
 TINTS = (ACCENT, "#7fb8bc")
-MOST_BARS = 160  # bars of one attribute; of a longer one neighbours within a group are summed
-UNEVEN = 60  # where the commonest value has so many times the records of the middle one, the scale is logarithmic
+MOST_BARS = 160  # bars of one attribute; in a longer one the neighbours within a group are summed
+UNEVEN = 60  # the scale is logarithmic if the most frequent value has so many times the records of the median one
 SPACE = 0.055  # share of an attribute's width that a group label takes
 LETTERS = 20
-BOXES = 60  # more groups than this are told apart by their tint alone
+BOXES = 60  # more groups than this are distinguished by their tint only
 
 
 @dataclass(frozen=True)
 class Bar:
-    """Values of one group that stand beside each other."""
+    """Adjacent values of one group."""
 
     group: int
     text: str
@@ -297,7 +296,7 @@ class Bar:
 
 
 def partitions_figure(point: Point, table: FrequencyTable) -> Markup:
-    """One plot for each quasi-identifier."""
+    """Return one plot for each quasi-identifier."""
     recoding = point.recoding_plan.recoding(table)
     margins = margins_of(table)
     start = np.concatenate([[0], np.cumsum([len(domain.labels) for domain in table.domains])])
@@ -310,7 +309,7 @@ def partitions_figure(point: Point, table: FrequencyTable) -> Markup:
 
 
 def bars_of(domain: Domain, part: ColumnRecoding, counts: Counts64) -> list[Bar]:
-    """The values of a column in its order, group by group; in a long column neighbours of a group share a bar."""
+    """Return the values of a column in its order, group by group. A long column has several values in a bar."""
     members: dict[int, list[int]] = {}
     for code in domain.order:
         members.setdefault(int(part.groups[code]), []).append(code)
@@ -380,7 +379,7 @@ def _what(domain: Domain, groups: int, bars: int, uneven: bool) -> str:
 
 
 def _labelled(boxes: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The groups whose labels have room: the widest first, none close to another."""
+    """Return the groups whose labels fit: the widest first, none close to another."""
     room = boxes[-1][1] * SPACE
     runs: list[tuple[int, int]] = []
     for a, b in sorted(boxes, key=lambda box: box[0] - box[1]):
@@ -401,7 +400,7 @@ def _short(label: str) -> str:
 
 
 def distributions_figure(front: Front, pair: tuple[int, int]) -> Markup | None:
-    """Cumulative distributions of the class sizes of two points; None where a front keeps no classes."""
+    """Return the cumulative class-size distributions of two points; None if the front keeps no classes."""
     if front.classes is None:
         return None
     panels = [_distribution_panel(front, chosen, first=number == 0) for number, chosen in enumerate(pair)]
@@ -409,7 +408,7 @@ def distributions_figure(front: Front, pair: tuple[int, int]) -> Markup | None:
 
 
 def cumulative(front: Front, chosen: int) -> tuple[list[int], list[float]]:
-    """Class sizes, and the share of records that stand in classes of at most each size, nothing suppressed."""
+    """Return class sizes, and the share of records in classes of at most each size, without suppression."""
     histogram = front.histogram(chosen)
     if histogram is None:
         return [], []

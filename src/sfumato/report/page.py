@@ -1,6 +1,6 @@
-"""A self-contained HTML page from a template, and the figures in it.
+"""Self-contained HTML pages from templates, the figures in them, and the page of any front.
 
-Any front as a page: what is paid against how well people are protected, and every point in a table.
+The page of a front shows cost against privacy, and every point in a table.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SECOND = "#c8553d"
 
 
 def _whole(value: Any) -> Any:
-    """A number and its per cent sign stay on one line; markup is as it is.
+    """Return a number with its per cent sign on one line. Markup is unchanged.
 
     >>> _whole("29.3 % of records")
     '29.3\\xa0% of records'
@@ -48,20 +48,20 @@ def _templates() -> jinja2.Environment:
 
 
 def page(template: str, **values: Any) -> str:
-    """Fill a template. Pages that draw get plotly's script from its wheel, once, inside the page."""
+    """Fill a template. A page with figures contains plotly's script from its wheel once."""
     return _templates().get_template(template).render(plotly=_script(), **values)
 
 
 @cache
 def _script() -> Markup:
-    """Plotly's script, read once: it is five million characters."""
+    """Return plotly's script, which is read once because it has five million characters."""
     from plotly.offline import get_plotlyjs
 
     return Markup(get_plotlyjs())
 
 
 def figure(traces: list[dict[str, Any]], x: dict[str, Any], y: dict[str, Any], name: str, height: int = 340) -> Markup:
-    """One plotly figure as HTML, in the page's colours."""
+    """Return one plotly figure as HTML, in the page's colours."""
     import plotly.io
 
     drawn = plotly_figure(traces, x, y, height)
@@ -81,7 +81,7 @@ INK = "#1f2933"
 def front_page(
     front: Front, columns: Mapping[str, list[str]], chosen: int | None, *, title: str, bound: str = "bound"
 ) -> str:
-    """The page of a front with two objectives; `columns` are what its system shows of each point beyond them."""
+    """Return the page of a front with two objectives. `columns` are further figures of each point."""
     rows = [
         {
             "cells": [
