@@ -1,4 +1,4 @@
-"""What each kind of recoding costs: loss against k, method by method, beside our own fronts."""
+"""The page of a comparison with baselines: loss against k, method by method, with our own fronts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOOKS = {
 
 
 def draw_baselines(costs: Costs, path: str | Path, fronts: Sequence[Front] = (), *, overwrite: bool = False) -> Path:
-    """Write the comparison as a self-contained page; with fronts, all their points are in the picture.
+    """Write the comparison as a self-contained page. With fronts, the picture has all their points.
 
     Args:
         costs: what `baselines` gave.
@@ -45,7 +45,7 @@ def draw_baselines(costs: Costs, path: str | Path, fronts: Sequence[Front] = (),
 
 
 def baselines_page(costs: Costs, fronts: Sequence[Front] = ()) -> str:
-    """The page of a comparison."""
+    """Return the page of a comparison."""
     limit = (
         f"at most {costs.allowed:,} of {costs.records:,} records may be suppressed"
         if costs.allowed
@@ -68,7 +68,7 @@ def baselines_page(costs: Costs, fronts: Sequence[Front] = ()) -> str:
 
 
 def baselines_figure(costs: Costs, fronts: Sequence[Front] = ()) -> Markup:
-    """Loss against k."""
+    """Return loss against k."""
     plain = [front for front in fronts if K.name in {o.name for o in front.objectives}]
     drawn = {front.system for front in plain}
     traces = [_front_trace(front, costs) for front in plain]
@@ -87,7 +87,7 @@ def baselines_figure(costs: Costs, fronts: Sequence[Front] = ()) -> Markup:
 
 
 def sentences(costs: Costs) -> list[str]:
-    """The comparison in words: what each costs at a k in the middle, and what kind of recoding that buys."""
+    """Return the comparison in words: the cost of each method at a k in the middle, and the advantage of local ones."""
     k = costs.asked[len(costs.asked) // 2]
     reached = sorted(
         (row for row in costs.rows if row.asked == k and row.loss is not None), key=lambda row: row.loss or 0.0
@@ -121,7 +121,7 @@ def sentences(costs: Costs) -> list[str]:
 
 
 def _price(whole: Cost, local: Cost) -> str:
-    """What it costs that recoding is global: the best of each kind."""
+    """Return the cost of a global recoding over a local one: the best of each kind."""
     points = 100 * ((whole.loss or 0.0) - (local.loss or 0.0))
     if points <= 0:
         return f" Here that costs nothing: the best of them loses no more than {local.title}."
@@ -132,7 +132,7 @@ def _price(whole: Cost, local: Cost) -> str:
 
 
 def row_cells(row: Cost) -> list[str]:
-    """A row as text: method, k required, k, l, loss, suppressed, classes, labels per value, note."""
+    """Return a row as text: method, k required, k, l, loss, suppressed, classes, labels per value, note."""
     if row.loss is None:
         return [row.title, number(row.asked), "–", "–", "–", "–", "–", "–", row.note]
     return [
@@ -168,7 +168,7 @@ def _hover(row: Cost) -> str:
 
 
 def _front_trace(front: Front, costs: Costs) -> dict[str, Any]:
-    """All points of a front around the required k."""
+    """Return all points of a front around the required k."""
     low, high = costs.asked[0] / BESIDE, costs.asked[-1] * BESIDE
     near = [point for point in front.points if low <= point.values[K.name] <= high]
     points = sorted(near, key=lambda point: point.values[K.name])

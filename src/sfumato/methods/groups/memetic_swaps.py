@@ -1,8 +1,9 @@
-"""The memetic search for swaps: lists of pairs that are crossed, mutated, and each re-paired with what is near.
+"""The memetic search for swaps: lists of pairs are crossed and mutated, and each pair is repaired with near records.
 
-Two ways to judge a list. The paper's (equation 28) multiplies closeness, a fuzzy restriction on what stays, and a
-penalty on length; left alone it stops one short of the target in each area, because the length outweighs the
-restriction. Ours adds a price for every record above the target that no swap can exceed (docs/readings.md, 4.9).
+A list is judged in one of two ways. The paper's fitness (equation 28) multiplies closeness, a fuzzy restriction on the
+remaining signal, and a penalty on length. By itself it stops one record before the target in each area, because the
+length outweighs the restriction. Our fitness adds a price for every record above the target that exceeds the cost of
+any swap (docs/readings.md, 4.9).
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from sfumato.base.compiled import compiled
 
 @dataclass(frozen=True)
 class Swapping:
-    """The problem: the cost of each pair, where givers and takers are, how many must leave each place.
+    """The problem: the cost of each pair, the places of givers and takers, and how many must leave each place.
 
-    `held[j]` is the signal of place j; `needed[j]` how many givers must leave it; `caps[j]` how many it may take.
+    The signal of place j is `held[j]`; `needed[j]` givers must leave it, and it may take `caps[j]`.
     """
 
     cost: Floats
@@ -38,7 +39,7 @@ class Swapping:
 
 @dataclass(frozen=True)
 class Memetic:
-    """The parameters, with the paper's values; `reproduction` takes its fitness and its local search as well."""
+    """The parameters, with the paper's values. `reproduction` also selects its fitness and its local search."""
 
     population: int = 100
     children: int = 40
@@ -56,7 +57,7 @@ class Memetic:
         rng: np.random.Generator,
         stop: Callable[[], bool] | None = None,
     ) -> tuple[Counts64, Counts64]:
-        """The best list found, to the end or until asked to stop: givers and takers, pair by pair."""
+        """Return the best list found, at the end or when asked to stop: givers and takers, pair by pair."""
         longest = min(2 * problem.swaps + 4, len(problem.giver_area), len(problem.taker_area))
         order = np.argsort(problem.cost, axis=1, kind="stable").astype(np.int32)
         givers = np.zeros((self.population + self.children, longest), np.int32)
@@ -122,7 +123,10 @@ class Memetic:
         return worth
 
     def _paper_worth(self, problem: Swapping, cost: float, gone: Counts64, length: int) -> float:
-        """Equation 28 with its constants scaled to the swaps that are needed: 299 = 13·23 and 25 = 23 + 2."""
+        """Return the fitness of equation 28 with its constants scaled to the number of swaps needed.
+
+        In the paper 299 = 13·23 and 25 = 23 + 2.
+        """
         from sfumato.methods.groups.attack.memberships import z
 
         dearest = problem.dearest * problem.swaps
@@ -135,7 +139,7 @@ class Memetic:
 
 
 def scaled(worth: Floats) -> Floats:
-    """Goldberg's linear scaling. Under tournaments it changes nothing: it keeps the order.
+    """Return Goldberg's linear scaling. It keeps the order, so tournaments are not affected.
 
     >>> scaled(np.array([1.0, 2.0, 3.0])).tolist()
     [0.0, 2.0, 4.0]
@@ -157,7 +161,7 @@ def _first(
     takers: Codes,
     rng: np.random.Generator,
 ) -> int:
-    """A random list: as many givers from each place as must leave, takers from anywhere with room."""
+    """Return a random list: as many givers from each place as must leave, and takers from any place below its cap."""
     left, room = needed.copy(), caps.copy()
     order = np.arange(len(giver_area))
     others = np.arange(len(taker_area))
@@ -195,7 +199,7 @@ def _crossed(
     most_takers: int,
     rng: np.random.Generator,
 ) -> int:
-    """The head of one list and the tail of another; a record that occurs twice is dropped."""
+    """Return the head of one list and the tail of another, without pairs of records that occur twice."""
     head = int(rng.random() * (len(givers_a) + 1))
     tail = int(rng.random() * (len(givers_b) + 1))
     used_g = np.zeros(most_givers, np.bool_)
@@ -222,7 +226,7 @@ def _capped(
     takers: Codes,
     length: int,
 ) -> int:
-    """Pairs beyond what a place holds or may take are dropped."""
+    """Return the pairs of a list without those beyond a place's signal or cap."""
     room, left = caps.copy(), held.copy()
     size = 0
     for i in range(length):
@@ -245,7 +249,7 @@ def _mutated(
     rate: float,
     rng: np.random.Generator,
 ) -> None:
-    """Swap mutation of the givers and of the takers, then random resetting of each within its place."""
+    """Apply swap mutation to the givers and to the takers, then random resetting of each within its place."""
     used_g = np.zeros(len(giver_area), np.bool_)
     used_t = np.zeros(len(taker_area), np.bool_)
     for i in range(length):
@@ -286,9 +290,9 @@ def _repaired(
     same_place: bool,
     rng: np.random.Generator,
 ) -> None:
-    """Local search: each pair gets the nearest free taker of its giver, or the nearest free giver of its taker.
+    """Apply local search: each pair gets the nearest free taker of its giver, or the nearest giver of its taker.
 
-    The paper keeps the taker's place; ours may take the nearest free record of any place with room.
+    The paper keeps the taker's place. Ours may take the nearest free record of any place below its cap.
     """
     used_g = np.zeros(len(giver_area), np.bool_)
     used_t = np.zeros(len(taker_area), np.bool_)

@@ -1,4 +1,4 @@
-"""The pages of the groups system: an attack, and a protection with the front of cost against disclosure."""
+"""The pages of the groups method: an attack, and a protection with the front of cost against disclosure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WAYS = {"hinges": "Thompson τ, hinges", "mad": "Thompson τ, MAD", "rank": "top
 
 
 def attack_page(report: Mapping[str, Any]) -> str:
-    """What an attacker sees: the rules, the signal beside the true one, the outliers, the adequacy."""
+    """Return the page of an attack: the rules, its signal and the true one, the outliers, the adequacy."""
     areas, outliers, adequacy = report["areas"], report["outliers"], report["adequacy"]
     sensitive = set(outliers.get("sensitive", []))
     marks = {scale: set(outliers["auxiliary"][scale]["high"]) for scale in ("hinges", "mad")}
@@ -75,7 +75,7 @@ def _spread(line: Mapping[str, Any]) -> list[str]:
 
 
 def signal_figure(areas: Sequence[Mapping[str, Any]], sensitive: set[str], outliers: set[str]) -> Markup:
-    """The true signal as bars, the attacker's as a line, its outliers marked."""
+    """Return the true signal as bars and the attacker's as a line, with its outliers marked."""
     names = [a["area"] for a in areas]
     traces: list[dict[str, Any]] = []
     if areas and areas[0]["q"] is not None:
@@ -89,7 +89,7 @@ def signal_figure(areas: Sequence[Mapping[str, Any]], sensitive: set[str], outli
 
 
 def swapped_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> str:
-    """The report for readers of a file in which places were exchanged. It does not say for whom, nor where."""
+    """Return the report for readers of a swapped file. It states neither the group nor its areas."""
     released = facts["released"]
     return page(
         "groups_external.html",
@@ -114,12 +114,12 @@ def swapped_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> str
 
 
 def protection_page(report: Mapping[str, Any]) -> str:
-    """The publisher's page of a protection: what it costs, what is still found, by whom and how."""
+    """Return the publisher's page of a protection: its cost, the remaining findings, by which attacker and test."""
     return page("groups_protection.html", version=__version__, block="", **_protection(report))
 
 
 def protected_page(manifest: Mapping[str, Any]) -> str:
-    """The same of a release, with what was measured on the written file, and what was accepted."""
+    """Return the same page of a release, with the figures of the written file and the accepted findings."""
     own = manifest["own"]
     return internal(
         "groups_internal.html", manifest, facts={"attacks": own["attacks"]}, **_protection(own["protection"])
@@ -127,7 +127,7 @@ def protected_page(manifest: Mapping[str, Any]) -> str:
 
 
 def _protection(report: Mapping[str, Any]) -> dict[str, Any]:
-    """What both pages show."""
+    """Return the part that both pages share."""
     chosen = report["points"][report["chosen"]]
     names = [a["area"] for a in report["areas"]]
     pictures = [
@@ -196,7 +196,7 @@ def _residual(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def front_figure(report: Mapping[str, Any]) -> Markup:
-    """Cost and sensitive areas still identified, over known and fresh attacks."""
+    """Return cost against sensitive areas still identified, over known and fresh attacks."""
     points = [{"cost": 0.0, "found": report["planned_before"], "text": "nothing swapped"}] + [
         {"cost": p["cost"], "found": p["found"], "text": f"point {p['id']}: {p['swaps']} swaps"}
         for p in report["points"]
@@ -219,7 +219,7 @@ def front_figure(report: Mapping[str, Any]) -> Markup:
 
 
 def before_after(name: str, names: Sequence[str], signal: Mapping[str, Any], sensitive: Sequence[str]) -> Markup:
-    """One signal per area, before and after."""
+    """Return one signal per area, before and after."""
     colours = [SECOND if area in sensitive else FAINT for area in names]
     traces = [
         _bars("before (red: must not be identified)", names, signal["before"], colours),

@@ -1,7 +1,8 @@
-"""Every rule worth having: a complete depth-first walk over the rules of a file.
+"""All rules that pass the limits: a complete depth-first walk over the rules of a file.
 
-A condition never adds to a rule's mass, so the walk carries the records that survive so far, and turns back when the
-group's mass among them has fallen to the limit: of millions of rules it meets a fraction, and misses none that pass.
+A condition never adds to a rule's mass. So the walk keeps the records that satisfy the conditions so far, and
+backtracks when the group's mass among them has fallen to the limit. It visits a small part of millions of rules, and
+misses none that passes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Stop = Callable[[], bool]
 
 @dataclass(frozen=True)
 class Walked:
-    """The passing rules with their quality, how many rules were met, and whether all were."""
+    """The rules that pass with their quality, how many rules were visited, and whether the walk was complete."""
 
     rules: Codes
     quality: Quality
@@ -52,10 +53,11 @@ def _walk(
     levels: Floats,
     best: Floats,
 ) -> tuple[Codes, Floats, Floats, int]:
-    """Rules whose group mass is > `strict` and ≥ `floor`, with DF > 0 and RCF ≥ γ. With `prune` nothing under one.
+    """Walk over the rules whose group mass is > `strict` and ≥ `floor`, with DF > 0 and RCF ≥ γ.
 
-    With `levels` (masses that rise) rules are not kept: `best[l, t]` becomes the greatest RCF of the rules that cover
-    tuple t and whose mass lies above `levels[l]` and no later level. When `stopped[0]` is set from outside, it ends.
+    With `prune` the walk does not extend a rule that passes. With `levels` (rising masses) rules are not kept: then
+    `best[l, t]` becomes the greatest RCF of the rules that cover tuple t and whose mass exceeds `levels[l]` but no
+    later level. The walk ends when another thread sets `stopped[0]`.
     """
     width, tuples = codes.shape
     members, everyone = inside.sum(), inside.sum() + outside.sum()
@@ -148,10 +150,9 @@ def walk_rules(
     prune: bool = False,
     stop: Stop | None = None,
 ) -> Walked:
-    """All rules with DF > 0, RCF ≥ γ, support > κ and at least `least` records of the group.
+    """Return all rules with DF > 0, RCF ≥ γ, support > κ and at least `least` records of the group.
 
-    `prune` leaves out rules that a found one
-    covers wherever the walk sees it: all minimal rules are still among them.
+    `prune` leaves out rules that a found one covers if the walk sees it. All minimal rules are still included.
     """
     inside = graded.counts(members)
     outside = graded.counts() - inside
@@ -170,7 +171,7 @@ def walk_masses(
     prune: bool = False,
     stop: Stop | None = None,
 ) -> Walked:
-    """The walk over given masses per tuple, such as those of one fold."""
+    """Walk over given masses per tuple, such as those of one fold."""
     total = float(inside.sum())
     rules, a, b, visited = _beside(
         stop,
@@ -202,19 +203,19 @@ def best_confidence(
     alpha: float = ALPHA,
     stop: Stop | None = None,
 ) -> Floats:
-    """For each κ (rising) and tuple: the greatest RCF among all rules with DF > 0 and support > κ that cover it."""
+    """Return, for each κ (rising) and tuple, the greatest RCF of the rules with DF > 0 and support > κ on it."""
     total = float(inside.sum())
     best = np.zeros((len(kappas), graded.tuples))
     g = graded
     levels = np.asarray(kappas, np.float64) * total
     given = (g.codes, g.grades, g.start, g.terms, inside, outside, alpha, 0.0, least, levels[0], 0, False, levels, best)
     _beside(stop, *given)
-    passing: Floats = np.maximum.accumulate(best[::-1], axis=0)[::-1]  # what passes a high κ passes a low one
+    passing: Floats = np.maximum.accumulate(best[::-1], axis=0)[::-1]  # a rule that passes a high κ passes a lower one
     return passing
 
 
 def _beside(stop: Stop | None, *given: Any) -> Any:
-    """Walk in a thread beside this one, which goes on hearing Ctrl-C and asking whether to stop."""
+    """Run the walk in a second thread, so that this one receives Ctrl-C and asks whether to stop."""
     stopped = np.zeros(1, np.bool_)
     with ThreadPoolExecutor(1) as pool:
         walking = pool.submit(lambda: _walk(stopped, *given))
@@ -231,7 +232,7 @@ def _beside(stop: Stop | None, *given: Any) -> Any:
 
 @compiled
 def _covered(rules: Codes, radix: Counts64, table: Counts64, mask: int) -> Flags:
-    """Which rules a wider one of the same set covers: every way to drop some conditions is looked up."""
+    """Return which rules a wider rule of the same set covers, by looking up every omission of conditions."""
     covered = np.zeros(len(rules), np.bool_)
     parts = np.empty(rules.shape[1], np.int64)
     for i in range(len(rules)):
@@ -266,7 +267,7 @@ def _hashed(keys: Counts64, mask: int) -> Counts64:
 
 
 def minimal_rows(rules: Codes, terms: Counts64) -> Counts64:
-    """The rows of rules that no other rule of the set covers."""
+    """Return the rows of rules that no other rule of the set covers."""
     if not len(rules):
         return np.zeros(0, np.int64)
     radix = np.concatenate([[1], np.cumprod(terms[:-1] + 1)]).astype(np.int64)
