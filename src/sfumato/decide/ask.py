@@ -20,22 +20,22 @@ from sfumato.base.text import number, percent
 from sfumato.data.settings import Role
 from sfumato.decide.curve import Curve, Fit, fitted
 from sfumato.decide.floor import BELOW, floor_at, floor_levels, with_floor_of
-from sfumato.decide.limits import Limits, Wish, checked, choices, limit_example, limit_names
-from sfumato.decide.offers import Offer, Offers, Privacy, offers_of, points_of, sought, with_suppression
+from sfumato.decide.limits import Aim, Limits, checked, choices, limit_example, limit_names
+from sfumato.decide.offers import Offer, Offers, offers_of, points_of, privacy_objective, with_suppression
 from sfumato.decide.pick import Choice, Preset, presets
 from sfumato.decide.questions import Asker, Question, Relaxation, binding, reach, relaxations
 from sfumato.decide.sentences import (
-    alone,
-    alphabetical,
     notes_of,
+    order_warning,
     publish_command,
     table_of,
+    uniqueness_warning,
     unreachable,
     whole,
     words_of,
 )
 from sfumato.errors import InputError, MeasureError
-from sfumato.front import Front
+from sfumato.front import Front, Objective
 from sfumato.measures.measure import Form
 from sfumato.measures.registry import DISTINCT_L, PROSECUTOR_RISK, K, measure
 from sfumato.plans.recodings import LevelPlan
@@ -101,14 +101,14 @@ def better_searches(front: Front, max_suppression: float, folder: Path | None) -
     settings = front.study.search
     usual = searched_limit(front)
     limit = max_suppression if max_suppression < 1 else 0.1
-    sought = [measure(objective.name) for objective in front.objectives]
+    measures = [measure(objective.name) for objective in front.objectives]
     result = {}
-    if not (any(result.histogram is Form.MEAN_SIZE for result in sought) and usual == 0):
+    if not (any(each.histogram is Form.MEAN_SIZE for each in measures) and usual == 0):
         result[1] = search_command(0.0, folder, problem=1)
-    if not (K in sought and DISTINCT_L not in sought and usual == limit):
+    if not (K in measures and DISTINCT_L not in measures and usual == limit):
         result[2] = search_command(limit, folder, problem=2)
     sensitive = any(column.role.value == "sensitive" for column in front.study.columns.values())
-    if sensitive and not (K in sought and DISTINCT_L in sought and usual == limit and not settings.reproduction):
+    if sensitive and not (K in measures and DISTINCT_L in measures and usual == limit and not settings.reproduction):
         result[4] = search_command(limit, folder, problem=4)
     return result
 
@@ -126,7 +126,7 @@ class Answer:
 
     front: Front
     limits: Limits
-    wish: Wish
+    aim: Aim
     offer: Offer
     words: tuple[str, ...]
     binds: tuple[str, ...]
@@ -152,7 +152,7 @@ class Answer:
         rows += [["loss / floor", f"{self.above_floor[1]:.2f}"]] if self.above_floor else []
         rows += [["binding limits", ", ".join(self.binds) or "none"]]
         rows += [["could be relaxed", result.says] for result in self.relaxations[:3]]
-        same = self.wish.privacy.measure == self.front.objectives[0].name
+        same = self.aim.privacy.name == self.front.objectives[0].name
         picture = self.front.picture(offer.point, (offer.loss, float(offer.value)) if same else None)
         return card(f"Answer: {self.says}", ["figure", "value"], rows, picture, self.notes[:3])
 
@@ -170,7 +170,7 @@ class Answer:
     @property
     def says(self) -> str:
         """The answer in one line."""
-        return whole(self.offer, self.wish.privacy, self.wish.both)
+        return whole(self.offer, self.aim.privacy, self.aim.both)
 
     @cached_property
     def searched(self) -> Answer | None:
@@ -188,8 +188,8 @@ class Answer:
             return False
         other = self.searched.offer
         less = other.loss < self.offer.loss - 1e-12
-        more = self.wish.gain_of(other) - self.wish.gain_of(self.offer)
-        return less if self.wish.least_loss else more > 1e-9 or (more > -1e-9 and less)
+        more = self.aim.gain_of(other) - self.aim.gain_of(self.offer)
+        return less if self.aim.least_loss else more > 1e-9 or (more > -1e-9 and less)
 
     @cached_property
     def choice(self) -> Choice:
@@ -202,7 +202,7 @@ class Answer:
     @property
     def about(self) -> str:
         """The measure on the curve, in words."""
-        return self.wish.privacy.title + (f" with ℓ of at least {self.floor}" if self.floor > 1 else "")
+        return self.aim.privacy.label + (f" with ℓ of at least {self.floor}" if self.floor > 1 else "")
 
     @property
     def above_floor(self) -> tuple[float, float] | None:
@@ -232,7 +232,7 @@ class Answer:
 
     def step(self, offer: Offer) -> str:
         """Return a step of the curve in words."""
-        return f"{self.wish.privacy.title} {number(offer.value)} at {percent(offer.loss)}"
+        return f"{self.aim.privacy.label} {number(offer.value)} at {percent(offer.loss)}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the answer as `sfumato ask --json` prints it.
@@ -240,10 +240,11 @@ class Answer:
         Returns:
             A dictionary.
         """
-        knee = self.curve.knee()
+        knee, privacy = self.curve.knee(), self.aim.privacy
+        seeks = "both" if self.aim.both else privacy.form or privacy.name
         pairs = {"flat": self.curve.flat(), "steep": self.curve.steep()}
         return {
-            "asked": self.limits.as_dict() | {"seeks": "both" if self.wish.both else self.wish.privacy.name},
+            "asked": self.limits.as_dict() | {"seeks": seeks},
             "answer": None
             if self.presets
             else self.offer.as_dict() | {"says": self.says, "words": list(self.words), "publish": self.publish},
@@ -322,7 +323,7 @@ def ask(
     usual = searched_limit(front)
     given = usual if max_suppression is None else max_suppression
     limits = checked(front.persons, max_loss, given, min_k, min_l)
-    wish = _wish(front, limits, prefer)
+    aim = _aim(front, limits, prefer)
     other = study_for(front, limits) if search is not None and takes_seconds(front) else None
 
     def by_search() -> Answer:
@@ -341,7 +342,7 @@ def ask(
         )
 
     try:
-        offers = _offers(front, limits, wish, usual, folder)
+        offers = _offers(front, limits, aim, usual, folder)
     except OutsideError:
         if other is None:
             raise
@@ -353,40 +354,40 @@ def ask(
                 expected="a search with a constraint on distinct_l, or no min_l",
             )
         raise MeasureError("min_l where no column is sensitive", expected="a sensitive column, or no min_l")
-    result = wish.best(offers, limits.met(offers))
+    result = aim.best(offers, limits.met(offers))
     if max_loss is None and min_k is None and min_l is None and result is not None:
-        steps = Curve.of(offers.some(limits.met(offers)), wish.privacy)
-        best = steps.knee() or offers.at(result, wish.privacy)
+        steps = Curve.of(offers.some(limits.met(offers)), aim.privacy)
+        best = steps.knee() or offers.at(result, aim.privacy)
     elif result is None:
         if other is not None:
             return by_search()
-        raise unreachable(front, limits, wish)
+        raise unreachable(front, limits, aim)
     else:
-        best = offers.at(result, wish.privacy)
+        best = offers.at(result, aim.privacy)
     level = limits.without("max_loss").met(offers)
-    floor = (best.l or 0) if wish.both and max_loss is not None else 0
+    floor = (best.l or 0) if aim.both and max_loss is not None else 0
     if floor:  # k and ℓ form a surface of trade-offs; the curve is its section through the answer
         level &= offers.l >= floor
-    curve = Curve.of(offers.some(level), wish.privacy)
+    curve = Curve.of(offers.some(level), aim.privacy)
     table = table_of(front) if table is None else table
     commands = better_searches(front, limits.max_suppression, folder)
     return Answer(
         front=front,
         limits=limits,
-        wish=wish,
+        aim=aim,
         offer=best,
         words=words_of(front, best, table),
-        binds=binding(offers, limits, wish, best),
-        relaxations=relaxations(offers, limits, wish, best, curve.rate),
-        choices=tuple(choices(offers, limits.met(offers), wish.privacy)) if wish.both else (),
+        binds=binding(offers, limits, aim, best),
+        relaxations=relaxations(offers, limits, aim, best, curve.rate),
+        choices=tuple(choices(offers, limits.met(offers), aim.privacy)) if aim.both else (),
         curve=curve,
         floor=floor,
         fit=fitted(curve.loss, curve.values),
-        questions=_four(front, offers, limits, commands),
+        questions=_questions(front, offers, limits, commands),
         notes=(
-            *alone(offers, limits, best),
+            *uniqueness_warning(offers, limits, best),
             *notes_of(front, limits, best, usual, other is not None),
-            *alphabetical(front, table),
+            *order_warning(front, table),
         ),
         command="" if limits.max_suppression == usual else search_command(limits.max_suppression, folder),
         publish=publish_command(folder, best),
@@ -394,33 +395,33 @@ def ask(
     )
 
 
-def _wish(front: Front, limits: Limits, prefer: str | None) -> Wish:
+def _aim(front: Front, limits: Limits, prefer: str | None) -> Aim:
     if prefer not in (None, Form.SIZE, Form.DIVERSITY):
         raise InputError(f'prefer is "{prefer}"', expected="k or l")
     names = {objective.name for objective in front.objectives}
     least = limits.max_loss is None and (limits.min_k is not None or limits.min_l is not None)
     if prefer is not None:
         second = Form.SIZE if prefer == Form.DIVERSITY else Form.DIVERSITY
-        return Wish(Privacy.of(Form(prefer)), least_loss=least, second=Privacy.of(second))
+        return Aim(Objective.of(Form(prefer)), least_loss=least, second=Objective.of(second))
     both = {K.name, DISTINCT_L.name} <= names
-    return Wish(sought(front, limits.max_suppression == 0, both), both, least)
+    return Aim(privacy_objective(front, limits.max_suppression == 0, both), both, least)
 
 
-def _offers(front: Front, limits: Limits, wish: Wish, usual: float, folder: Path | None) -> Offers:
+def _offers(front: Front, limits: Limits, aim: Aim, usual: float, folder: Path | None) -> Offers:
     """Return the candidates of a front: from class histograms if these determine the objective, else its points.
 
     A point whose classes have their own labels has no suppression but its own.
     """
     if not front.recodes:
         return points_of(front)
-    stated = wish.privacy.form is not None
+    stated = aim.privacy.form is not None
     others = any(isinstance(point.plan, LevelPlan) and point.plan.limits for point in front.points)
     if front.classes is not None and stated and not others:
         reached = max(reach(limits.max_suppression, 0.5), reach(USUAL_SUPPRESSION, 0.5))
         return _demanded(front, offers_of(front, int(np.ceil(reached * front.persons))))
     if limits.max_suppression != usual:
         why = (
-            "it was saved without its classes" if stated else f"{wish.privacy.title} cannot be derived from class sizes"
+            "it was saved without its classes" if stated else f"{aim.privacy.label} cannot be derived from class sizes"
         )
         if stated and others:
             why = "its classes are also suppressed by criteria that sizes and diversities do not tell"
@@ -441,7 +442,7 @@ def _demanded(front: Front, offers: Offers) -> Offers:
     return offers.some((offers.k >= k - 1e-9) & (offers.l >= l - 1e-9 if l > 1 else True))
 
 
-def _four(front: Front, offers: Offers, limits: Limits, commands: dict[int, str]) -> tuple[Question, ...]:
+def _questions(front: Front, offers: Offers, limits: Limits, commands: dict[int, str]) -> tuple[Question, ...]:
     limit = limits.max_suppression if limits.max_suppression < 1 else USUAL_SUPPRESSION
     loss = USUAL_LOSS if limits.max_loss is None else limits.max_loss
     secret = any(column.role.value == "sensitive" for column in front.study.columns.values())

@@ -13,13 +13,14 @@ import numpy as np
 
 from sfumato.algorithms.dominance import comparable, first_non_dominated
 from sfumato.base.arrays import Counts64, Floats
-from sfumato.decide.offers import Offer, Offers, Privacy
+from sfumato.decide.offers import Offer, Offers
 from sfumato.decide.pick import knee_place
 from sfumato.errors import counted
+from sfumato.front import Objective
 
 STEPS = 600  # a curve with more steps is thinned before its stretches are computed
 STRETCH = 3.0  # a flat stretch gains three times as fast as the whole curve, a steep one a third as fast
-LEAST = 0.04  # least share of the whole gain (flat) or of the whole loss (steep) that makes a stretch
+LEAST_SHARE = 0.04  # least share of the whole gain (flat) or of the whole loss (steep) that makes a stretch
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +28,11 @@ class Curve:
     """The highest privacy at every loss: steps of rising loss and rising gain, as positions among candidates."""
 
     offers: Offers
-    privacy: Privacy
+    privacy: Objective
     places: Counts64
 
     @classmethod
-    def of(cls, offers: Offers, privacy: Privacy) -> Curve:
+    def of(cls, offers: Offers, privacy: Objective) -> Curve:
         """Return the non-dominated candidates in the order of their loss."""
         values = offers.values(privacy)
         known = np.flatnonzero(np.isfinite(values))
@@ -73,8 +74,8 @@ class Curve:
     @property
     def scale(self) -> str:
         """The scale on which the knee was found."""
-        kind = "an even" if self.privacy.direction == "min" else "a logarithmic"
-        return f"on {kind} scale of {self.privacy.title} and an even one of loss"
+        kind = "a logarithmic" if self.privacy.logarithmic else "an even"
+        return f"on {kind} scale of {self.privacy.label} and an even one of loss"
 
     def flat(self, limit: int = 3) -> list[tuple[Offer, Offer]]:
         """Return the stretches that gain much for almost no loss, the most gain first."""
@@ -91,9 +92,9 @@ class Curve:
         gain, loss = self.gain[steps] / np.ptp(self.gain), self.loss[steps] / np.ptp(self.loss)
         rise, run = gain[None, :] - gain[:, None], loss[None, :] - loss[:, None]
         if flat:
-            length = np.where((rise >= STRETCH * run) & (rise >= LEAST), rise, 0.0)
+            length = np.where((rise >= STRETCH * run) & (rise >= LEAST_SHARE), rise, 0.0)
         else:
-            length = np.where((rise * STRETCH <= run) & (run >= LEAST), run, 0.0)
+            length = np.where((rise * STRETCH <= run) & (run >= LEAST_SHARE), run, 0.0)
         length = np.triu(length, 1)
         result: list[tuple[Offer, Offer]] = []
         while len(result) < limit and length.max() > 0:
@@ -176,24 +177,24 @@ def fitted(loss: Floats, values: Floats) -> Fit:
         return Fit(False, f"privacy takes {different} and a curve needs at least {FEWEST}")
     if values.min() <= 0:
         return Fit(False, "some values of the privacy measure are zero or negative")
-    result = _fitted(loss, values)
+    result = _best_polynomial(loss, values)
     inside = (loss >= loss.min() + MIDDLE[0] * np.ptp(loss)) & (loss <= loss.min() + MIDDLE[1] * np.ptp(loss))
     if result.fits or np.count_nonzero(inside) < FEWEST:
         return result
-    middle = _fitted(loss[inside], values[inside])
+    middle = _best_polynomial(loss[inside], values[inside])
     return middle if middle.fits else result
 
 
-def _fitted(loss: Floats, values: Floats) -> Fit:
+def _best_polynomial(loss: Floats, values: Floats) -> Fit:
     target = np.log(values)
-    rising = [degree for degree in DEGREES if _one_way(loss, target, degree)]
+    rising = [degree for degree in DEGREES if _monotone(loss, target, degree)]
     if not rising:
         return Fit(False, "no fitted polynomial is monotone")
-    errors = {degree: _unseen(loss, target, degree) for degree in rising}
+    errors = {degree: _held_out_errors(loss, target, degree) for degree in rising}
     # A higher degree must predict clearly better, otherwise the simpler polynomial is kept.
-    degree = min(d for d in rising if _size(errors[d]) <= 1.05 * min(_size(e) for e in errors.values()))
+    degree = min(d for d in rising if _rms(errors[d]) <= 1.05 * min(_rms(e) for e in errors.values()))
     off = errors[degree]
-    factor = float(np.exp(_size(off)))
+    factor = float(np.exp(_rms(off)))
     explained = 1.0 - float(np.mean(off**2)) / max(float(np.var(target)), 1e-12)
     worst = float(np.exp(np.max(np.abs(off))))
     if factor > TYPICAL or worst > WORST:
@@ -214,14 +215,14 @@ def _polynomial(loss: Floats, target: Floats, degree: int) -> Floats:
     return np.asarray(np.pad(result, (0, degree + 1 - len(result))))
 
 
-def _one_way(loss: Floats, target: Floats, degree: int) -> bool:
+def _monotone(loss: Floats, target: Floats, degree: int) -> bool:
     """Return whether the polynomial is monotone between the ends."""
     inside = np.linspace(loss.min(), loss.max(), 200)
     steps = np.diff(np.polynomial.polynomial.polyval(inside, _polynomial(loss, target, degree)))
     return bool(np.all(np.sign(target[-1] - target[0]) * steps >= -1e-3 * np.ptp(target)))
 
 
-def _unseen(loss: Floats, target: Floats, degree: int) -> Floats:
+def _held_out_errors(loss: Floats, target: Floats, degree: int) -> Floats:
     """Return the error at each step of a polynomial fitted without it and every FOLDS-th step from it."""
     errors = np.empty(len(loss))
     fold = np.arange(len(loss)) % FOLDS
@@ -232,5 +233,6 @@ def _unseen(loss: Floats, target: Floats, degree: int) -> Floats:
     return errors
 
 
-def _size(errors: Floats) -> float:
+def _rms(errors: Floats) -> float:
+    """Return the root mean square of errors."""
     return float(np.sqrt(np.mean(errors**2)))

@@ -14,9 +14,9 @@ import numpy as np
 
 from sfumato.base.arrays import Flags, Floats
 from sfumato.base.text import number, percent
-from sfumato.decide.offers import Offer, Offers, Privacy
+from sfumato.decide.offers import Offer, Offers
 from sfumato.errors import InputError
-from sfumato.front import Front, Point
+from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import DISTINCT_L, K, known_measures
 from sfumato.measures.suppression import budget
 
@@ -102,17 +102,17 @@ def check_limit(name: str, value: float) -> None:
 
 
 @dataclass(frozen=True)
-class Wish:
+class Aim:
     """The objective within limits: most of one measure, a balance of k and ℓ, or least loss.
 
     With `both` the objective is the sum of log k and log ℓ, each as a share of its highest value. `second` decides
     between candidates that are equal in the first measure.
     """
 
-    privacy: Privacy
+    privacy: Objective
     both: bool = False
     least_loss: bool = False
-    second: Privacy | None = None
+    second: Objective | None = None
 
     def gain(self, offers: Offers) -> Floats:
         """Return the privacy of candidates on a scale where equal steps have equal worth."""
@@ -154,7 +154,7 @@ def _balance(offers: Offers) -> Floats:
     return np.asarray(size / max(size.max(), 1e-9) + level / max(level.max(), 1e-9))
 
 
-def choices(offers: Offers, within: Flags, privacy: Privacy) -> list[Offer]:
+def choices(offers: Offers, within: Flags, privacy: Objective) -> list[Offer]:
     """Return the maximal pairs (k, ℓ) within limits, with rising ℓ: for each ℓ the largest k, then the least loss."""
     places = np.flatnonzero(within & (offers.l > 0))
     order = places[np.lexsort((np.round(offers.loss[places], 12), -offers.k[places], -offers.l[places]))]

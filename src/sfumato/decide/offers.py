@@ -20,7 +20,6 @@ from sfumato.measures.measure import Form
 from sfumato.measures.registry import (
     DISTINCT_L,
     GENERAL_LOSS,
-    OF_FORM,
     WEIGHTED_K,
     WEIGHTED_L,
     K,
@@ -55,33 +54,6 @@ class Offer:
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "value"}
 
 
-@dataclass(frozen=True)
-class Privacy:
-    """A privacy objective: a figure that class histograms determine, or the value of another measure."""
-
-    name: str
-    title: str
-    direction: str = "max"
-
-    @classmethod
-    def of(cls, form: Form) -> Privacy:
-        return cls(form, OF_FORM[form].label)
-
-    @property
-    def form(self) -> Form | None:
-        """The figure of class histograms, if it is one."""
-        return Form(self.name) if self.name in list(Form) else None
-
-    @property
-    def measure(self) -> str:
-        """The name of the measure."""
-        return self.name if self.form is None else OF_FORM[self.form].name
-
-    def gain(self, values: Floats) -> Floats:
-        """Return values on a scale where equal steps have equal worth."""
-        return Objective(self.measure, self.direction).gain(values)
-
-
 @dataclass(frozen=True, eq=False)
 class Offers:
     """Candidates as arrays. `l` is -1 if diversity is not known, and `weighted_k` is NaN if class sizes are not."""
@@ -114,7 +86,7 @@ class Offers:
             result[objective.name] = np.where(self.searched, values[self.point], np.nan)
         return result
 
-    def values(self, privacy: Privacy) -> Floats:
+    def values(self, privacy: Objective) -> Floats:
         """Return the value of an objective for each candidate."""
         if privacy.form is not None:
             return np.asarray(getattr(self, privacy.form), dtype=np.float64)
@@ -125,7 +97,7 @@ class Offers:
         arrays = {f.name: getattr(self, f.name)[which] for f in fields(self) if f.name != "front"}
         return replace(self, **arrays)
 
-    def at(self, position: int, privacy: Privacy) -> Offer:
+    def at(self, position: int, privacy: Objective) -> Offer:
         """Return the candidate at a position, with its value of an objective."""
 
         def whole(values: Counts64) -> int:
@@ -147,7 +119,7 @@ class Offers:
         )
 
 
-def sought(front: Front, zero: bool, both: bool) -> Privacy:
+def privacy_objective(front: Front, zero: bool, both: bool) -> Objective:
     """Return the privacy objective of a front, in the form in which its candidates can be compared.
 
     Weighted k is an objective without suppression only. With suppression, and for k and ℓ together, it is replaced by
@@ -159,11 +131,11 @@ def sought(front: Front, zero: bool, both: bool) -> Privacy:
             continue
         form = measure.histogram
         if form is None:
-            return Privacy(objective.name, measure.title, objective.direction)
+            return objective
         if both or (form.mean and not zero):
             form = Form.DIVERSITY if form is Form.MEAN_DIVERSITY else Form.SIZE
-        return Privacy.of(form)
-    return Privacy.of(Form.SIZE)
+        return Objective.of(form)
+    return Objective.of(Form.SIZE)
 
 
 def offers_of(front: Front, limit: int) -> Offers:

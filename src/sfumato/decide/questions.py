@@ -13,16 +13,17 @@ import numpy as np
 from sfumato.base.arrays import Flags, Floats
 from sfumato.base.text import number, percent
 from sfumato.decide.curve import Curve
-from sfumato.decide.limits import Limits, Wish, choices
-from sfumato.decide.offers import Offer, Offers, Privacy
+from sfumato.decide.limits import Aim, Limits, choices
+from sfumato.decide.offers import Offer, Offers
 from sfumato.decide.sentences import costs, safe, what, whole
+from sfumato.front import Objective
 from sfumato.measures.measure import Form
 from sfumato.measures.registry import DISTINCT_L, OF_FORM
 
-LEAST = np.log(1.1)  # a relaxation must gain a tenth more privacy
-SAVED = 0.005  # or save half a percentage point of loss
-MOST = 3  # relaxations that are listed of each limit
-SLIVER = 0.005  # the least price of a relaxation, so that a step just beyond the limit has a finite rate
+LEAST_GAIN = np.log(1.1)  # a relaxation must gain a tenth more privacy
+LEAST_SAVING = 0.005  # or save half a percentage point of loss
+MOST_RELAXATIONS = 3  # relaxations that are listed of each limit
+LEAST_PRICE = 0.005  # the least price of a relaxation, so that a step just beyond the limit has a finite rate
 
 
 @dataclass(frozen=True)
@@ -54,76 +55,76 @@ def reach(limit: float, part: float) -> float:
     return min(limit + max(0.05, part * limit), 1.0)
 
 
-def binding(offers: Offers, limits: Limits, wish: Wish, best: Offer) -> tuple[str, ...]:
+def binding(offers: Offers, limits: Limits, aim: Aim, best: Offer) -> tuple[str, ...]:
     """Return the limits without which more privacy, or the same with less loss, would be possible."""
     result = []
     for name in limits.given():
         free = limits.without(name).met(offers)
-        better = offers.loss < best.loss - 1e-9 if wish.least_loss else wish.beats(offers, best)
+        better = offers.loss < best.loss - 1e-9 if aim.least_loss else aim.beats(offers, best)
         if np.any(free & better):
             result.append(name)
     return tuple(result)
 
 
-def relaxations(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) -> tuple[Relaxation, ...]:
+def relaxations(offers: Offers, limits: Limits, aim: Aim, best: Offer, rate: float) -> tuple[Relaxation, ...]:
     """Return the nearest relaxations that gain more per unit of loss than the whole trade-off does (`rate`)."""
     result: list[Relaxation] = []
-    if limits.max_loss is not None or wish.least_loss:
+    if limits.max_loss is not None or aim.least_loss:
         limit = limits.max_loss if limits.max_loss is not None else best.loss
         near = limits.without("max_loss").met(offers) & (offers.loss <= reach(limit, 0.2)) & (offers.loss > limit)
-        for offer in _paying(offers, near, wish, best, rate, offers.loss - limit):
-            result.append(_more(offer, best, wish, "max_loss", limit, offer.loss))
+        for offer in _steps_up(offers, near, aim, best, rate, offers.loss - limit):
+            result.append(_relaxation(offer, best, aim, "max_loss", limit, offer.loss))
     if limits.max_suppression < 1:
         limit = limits.max_suppression
         near = limits.without("max_suppression").met(offers) & (offers.suppressed > limits.allowed)
         near &= offers.suppression <= reach(limit, 0.5)
-        if wish.least_loss:
-            result += _cheaper(offers, near, wish, best, "max_suppression", limit)
+        if aim.least_loss:
+            result += _less_loss(offers, near, aim, best, "max_suppression", limit)
         else:
-            for offer in _paying(offers, near, wish, best, rate, offers.suppression - limit):
-                result.append(_more(offer, best, wish, "max_suppression", limit, offer.suppression))
-    result += _less(offers, limits, wish, best, rate)
+            for offer in _steps_up(offers, near, aim, best, rate, offers.suppression - limit):
+                result.append(_relaxation(offer, best, aim, "max_suppression", limit, offer.suppression))
+    result += _less_privacy(offers, limits, aim, best, rate)
     return tuple(result)
 
 
-def _paying(offers: Offers, near: Flags, wish: Wish, best: Offer, rate: float, price: Floats) -> list[Offer]:
+def _steps_up(offers: Offers, near: Flags, aim: Aim, best: Offer, rate: float, price: Floats) -> list[Offer]:
     """Return steps up from the best answer, each the one with the largest gain per unit from the last."""
-    places = np.flatnonzero(near & wish.beats(offers, best))
+    places = np.flatnonzero(near & aim.beats(offers, best))
     if not len(places):
         return []
     some = offers.some(places)
-    gains, prices, losses = wish.gain(some), price[places], some.loss
-    at = wish.gain_of(best)
+    gains, prices, losses = aim.gain(some), price[places], some.loss
+    at = aim.gain_of(best)
     # one more ℓ is always a relevant gain
-    least = 0.0 if wish.privacy.form is Form.DIVERSITY and not wish.both else LEAST
+    least = 0.0 if aim.privacy.form is Form.DIVERSITY and not aim.both else LEAST_GAIN
     paid = 0.0
     result: list[Offer] = []
-    while len(result) < MOST:
+    while len(result) < MOST_RELAXATIONS:
         ahead = np.flatnonzero((gains >= at + least) & ((prices > paid) | (not result)))
         if not len(ahead):
             break
-        speed = (gains[ahead] - at) / np.maximum(prices[ahead] - paid, SLIVER)
+        speed = (gains[ahead] - at) / np.maximum(prices[ahead] - paid, LEAST_PRICE)
         pick = int(ahead[np.lexsort((losses[ahead], -np.round(speed, 9)))[0]])
         if speed.max() < rate:
             break
-        result.append(offers.at(int(places[pick]), wish.privacy))
+        result.append(offers.at(int(places[pick]), aim.privacy))
         at, paid = gains[pick], float(prices[pick])
     return result
 
 
-def _less(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) -> list[Relaxation]:
+def _less_privacy(offers: Offers, limits: Limits, aim: Aim, best: Offer, rate: float) -> list[Relaxation]:
     """Return relaxations to less privacy that save much loss, for an answer at the end of a steep stretch."""
-    inside = limits.without("min_k").without("min_l").met(offers) & (offers.loss < best.loss - SAVED)
+    inside = limits.without("min_k").without("min_l").met(offers) & (offers.loss < best.loss - LEAST_SAVING)
     result = []
     for form, now in ((Form.SIZE, best.k), (Form.DIVERSITY, best.l or 0)):
         by_size = form is Form.SIZE
         floor = limits.min_k if by_size else limits.min_l
-        if now <= 1 or not (wish.both or wish.privacy.form is form or (wish.least_loss and floor)):
+        if now <= 1 or not (aim.both or aim.privacy.form is form or (aim.least_loss and floor)):
             continue
         other = offers.l >= (best.l or -1) if by_size else offers.k >= best.k
-        if not wish.both and not wish.least_loss:
+        if not aim.both and not aim.least_loss:
             other = np.ones(len(offers), dtype=np.bool_)
-        if wish.least_loss:
+        if aim.least_loss:
             other = limits.without(f"min_{form}").met(offers)
         here = offers.k if by_size else offers.l
         places = np.flatnonzero(inside & other & (here < now) & (here >= 0.75 * now if by_size else here == now - 1))
@@ -135,7 +136,7 @@ def _less(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) 
         pick = int(np.argmax(worth))
         if worth[pick] * rate < 2.0:  # twice the loss reduction that the whole trade-off gives
             continue
-        offer = offers.at(int(places[pick]), wish.privacy)
+        offer = offers.at(int(places[pick]), aim.privacy)
         title = OF_FORM[form].label
         value = int(here[places[pick]])
         says = (
@@ -146,14 +147,14 @@ def _less(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) 
     return result
 
 
-def _cheaper(offers: Offers, near: Flags, wish: Wish, best: Offer, name: str, limit: float) -> list[Relaxation]:
+def _less_loss(offers: Offers, near: Flags, aim: Aim, best: Offer, name: str, limit: float) -> list[Relaxation]:
     """Return the relaxation of a limit with the best loss reduction per unit."""
-    places = np.flatnonzero(near & (offers.loss < best.loss - SAVED))
+    places = np.flatnonzero(near & (offers.loss < best.loss - LEAST_SAVING))
     if not len(places):
         return []
-    moved = np.maximum(offers.suppression[places] - limit, SLIVER)
+    moved = np.maximum(offers.suppression[places] - limit, LEAST_PRICE)
     pick = int(places[np.argmax((best.loss - offers.loss[places]) / moved)])
-    offer = offers.at(pick, wish.privacy)
+    offer = offers.at(pick, aim.privacy)
     says = (
         f"{percent(offer.suppression, limit)} suppressed instead of {percent(limit, offer.suppression)}: "
         f"loss {percent(offer.loss, best.loss)} instead of {percent(best.loss, offer.loss)}"
@@ -161,20 +162,20 @@ def _cheaper(offers: Offers, near: Flags, wish: Wish, best: Offer, name: str, li
     return [Relaxation(name, limit, offer.suppression, offer, says)]
 
 
-def _more(offer: Offer, best: Offer, wish: Wish, name: str, before: float, after: float) -> Relaxation:
+def _relaxation(offer: Offer, best: Offer, aim: Aim, name: str, before: float, after: float) -> Relaxation:
     moved = f"{percent(after, before)} instead of {percent(before, after)}"
     first = (
         f"loss {moved}"
         if name == "max_loss"
         else f"{percent(after, before)} suppressed instead of {percent(before, after)}"
     )
-    was = what(best, wish.privacy, wish.both) if wish.both else number(best.value)
-    return Relaxation(name, before, after, offer, f"{first}: {what(offer, wish.privacy, wish.both)} instead of {was}")
+    was = what(best, aim.privacy, aim.both) if aim.both else number(best.value)
+    return Relaxation(name, before, after, offer, f"{first}: {what(offer, aim.privacy, aim.both)} instead of {was}")
 
 
-K, WEIGHTED = Privacy.of(Form.SIZE), Privacy.of(Form.MEAN_SIZE)
+K, WEIGHTED = Objective.of(Form.SIZE), Objective.of(Form.MEAN_SIZE)
 L = DISTINCT_L.name
-SHOWN = 5  # pairs (k, ℓ) that are listed
+MOST_PAIRS = 5  # pairs (k, ℓ) that are listed
 
 
 @dataclass(frozen=True)
@@ -227,13 +228,13 @@ class Asker:
         limits = Limits(self.offers.front.persons, self.max_loss, 0.0)
         # The class sizes are unknown if each class has its own labels. Then only k is known.
         told = np.isfinite(self.offers.weighted_k[limits.without("max_loss").met(self.offers)]).any()
-        return self._one(1, asks, limits, Wish(WEIGHTED if told else K))
+        return self._one(1, asks, limits, Aim(WEIGHTED if told else K))
 
     def _second(self) -> Question:
         asks = f"What k with {self._suppressed()} and a loss of at most {percent(self.max_loss, 0.0)}?"
-        return self._one(2, asks, self._limits(), Wish(K))
+        return self._one(2, asks, self._limits(), Aim(K))
 
-    def _one(self, position: int, asks: str, limits: Limits, wish: Wish) -> Question:
+    def _one(self, position: int, asks: str, limits: Limits, aim: Aim) -> Question:
         command = self.commands.get(position, "")
         if not self.has_classes and command:
             return Question(
@@ -245,17 +246,17 @@ class Asker:
                 (),
                 command,
             )
-        result = wish.best(self.offers, limits.met(self.offers))
+        result = aim.best(self.offers, limits.met(self.offers))
         if result is None:
             return Question(position, asks, False, self._none(limits), (), (), command)
-        best = self.offers.at(result, wish.privacy)
-        says = whole(best, wish.privacy, both=False) + "."
-        if wish.privacy == WEIGHTED:
+        best = self.offers.at(result, aim.privacy)
+        says = whole(best, aim.privacy, both=False) + "."
+        if aim.privacy == WEIGHTED:
             says += (
                 f" The average record is in a class of {number(best.value)} records; the smallest class has {best.k:,}."
             )
-        rate = Curve.of(self.offers.some(limits.without("max_loss").met(self.offers)), wish.privacy).rate
-        near = relaxations(self.offers, limits, wish, best, rate)
+        rate = Curve.of(self.offers.some(limits.without("max_loss").met(self.offers)), aim.privacy).rate
+        near = relaxations(self.offers, limits, aim, best, rate)
         if position == 1:  # this question allows no suppression
             near = tuple(result for result in near if result.limit != "max_suppression")
         return Question(position, asks, True, says, (best,), tuple(result.says for result in near), command)
@@ -276,8 +277,8 @@ class Asker:
             says = f"Not within these limits ({limits.says()}): {reached}. {self._nearest_pair()}".rstrip()
             return Question(3, asks, True, says, tuple(result[-1:]), (), command)
         alone = max(result, key=lambda offer: offer.k)
-        wish = Wish(K, both=True)
-        position = wish.best(self.offers, limits.met(self.offers))
+        aim = Aim(K, both=True)
+        position = aim.best(self.offers, limits.met(self.offers))
         best = self.offers.at(position, K) if position is not None else both[0]
         price = (
             f"k alone reaches {alone.k:,} with ℓ {alone.l}, so the higher ℓ lowers k by {alone.k - best.k:,}"
@@ -293,9 +294,9 @@ class Asker:
         if without is not None:
             return without
         limits, command = self._limits(), self.commands.get(4, "")
-        wish = Wish(K, both=True)
+        aim = Aim(K, both=True)
         within = limits.met(self.offers)
-        position = wish.best(self.offers, within)
+        position = aim.best(self.offers, within)
         if position is None:
             return Question(4, asks, False, self._none(limits), (), (), command)
         best = self.offers.at(position, K)
@@ -306,12 +307,12 @@ class Asker:
             return Question(4, asks, True, says, (best,), (), command)
         result = choices(self.offers, within, K)
         others = [safe(offer) for offer in result if (offer.k, offer.l) != (best.k, best.l)]
-        if len(others) > SHOWN:
-            others = [others[round(i * (len(others) - 1) / (SHOWN - 1))] for i in range(SHOWN)]
+        if len(others) > MOST_PAIRS:
+            others = [others[round(i * (len(others) - 1) / (MOST_PAIRS - 1))] for i in range(MOST_PAIRS)]
         rest = f"; also {', '.join(others)}" if others else ""
         says = f"{safe(best)} is the best balance, with {costs(best)} (point {best.point}){rest}."
         rate = Curve.of(self.offers.some(limits.without("max_loss").met(self.offers)), K).rate
-        near = relaxations(self.offers, limits, wish, best, rate)
+        near = relaxations(self.offers, limits, aim, best, rate)
         return Question(4, asks, True, says, tuple(result), tuple(result.says for result in near), command)
 
     def _without_diversity(self, position: int, asks: str) -> Question | None:
@@ -327,7 +328,7 @@ class Asker:
 
     def _nearest_pair(self) -> str:
         """Return the least loss with k and ℓ of at least 2, in words."""
-        position = Wish(K, least_loss=True).best(
+        position = Aim(K, least_loss=True).best(
             self.offers, self._limits(min_k=2, min_l=2).without("max_loss").met(self.offers)
         )
         if position is None:

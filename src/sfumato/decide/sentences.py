@@ -11,10 +11,10 @@ import numpy as np
 
 from sfumato.base.text import number, percent
 from sfumato.data.settings import Role
-from sfumato.decide.limits import Limits, Wish
-from sfumato.decide.offers import Offer, Offers, Privacy, offers_of, points_of
+from sfumato.decide.limits import Aim, Limits
+from sfumato.decide.offers import Offer, Offers, offers_of, points_of
 from sfumato.errors import SfumatoError, UnreachableError, counted, shortened
-from sfumato.front import Front
+from sfumato.front import Front, Objective
 from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths
 from sfumato.measures.measure import Form
 from sfumato.measures.registry import DISTINCT_L, GENERAL_LOSS, WEIGHTED_K, K
@@ -27,9 +27,9 @@ def safe(offer: Offer) -> str:
     return f"{K.label} {offer.k:,}" + (f" and {DISTINCT_L.label} {offer.l}" if offer.l is not None else "")
 
 
-def what(offer: Offer, privacy: Privacy, both: bool) -> str:
+def what(offer: Offer, privacy: Objective, both: bool) -> str:
     """Return the candidate's value of the objective in words."""
-    return safe(offer) if both else f"{privacy.title} {number(offer.value)}"
+    return safe(offer) if both else f"{privacy.label} {number(offer.value)}"
 
 
 def costs(offer: Offer) -> str:
@@ -38,7 +38,7 @@ def costs(offer: Offer) -> str:
     return f"loss {percent(offer.loss)}, {gone}"
 
 
-def whole(offer: Offer, privacy: Privacy, both: bool) -> str:
+def whole(offer: Offer, privacy: Objective, both: bool) -> str:
     """Return a candidate in one clause: the known privacy figures, then its costs."""
     parts = [what(offer, privacy, both)]
     if not both and privacy.form is not Form.SIZE and offer.k > 0:
@@ -58,9 +58,9 @@ class NothingWithinError(UnreachableError):
         self.nearest = nearest
 
 
-def unreachable(front: Front, limits: Limits, wish: Wish) -> NothingWithinError:
+def unreachable(front: Front, limits: Limits, aim: Aim) -> NothingWithinError:
     """Return the error that no release keeps the limits, with the nearest value of each that the others allow."""
-    offers = offers_of(front, front.persons) if wish.privacy.form is not None else points_of(front)
+    offers = offers_of(front, front.persons) if aim.privacy.form is not None else points_of(front)
     near: dict[str, float] = {}
     for name in limits.given():
         free = limits.without(name).met(offers)
@@ -92,7 +92,7 @@ def table_of(front: Front) -> FrequencyTable | None:
         return None
 
 
-def alphabetical(front: Front, table: FrequencyTable | None) -> list[str]:
+def order_warning(front: Front, table: FrequencyTable | None) -> list[str]:
     """Return a warning if the values of a column without an order or hierarchy were grouped alphabetically."""
     if front.system != "cuts" or table is None:
         return []
@@ -127,11 +127,11 @@ def words_of(front: Front, offer: Offer, table: FrequencyTable | None) -> tuple[
     )
 
 
-def alone(offers: Offers, limits: Limits, best: Offer) -> list[str]:
+def uniqueness_warning(offers: Offers, limits: Limits, best: Offer) -> list[str]:
     """Return a warning if k is 1, with the least loss at which no record is alone in its class."""
     if best.k != 1:
         return []
-    pairs = Wish(Privacy.of(Form.SIZE), least_loss=True)
+    pairs = Aim(Objective.of(Form.SIZE), least_loss=True)
     position = pairs.best(offers, replace(limits, max_loss=None, min_k=2).met(offers))
     way = ""
     if position is not None:

@@ -25,8 +25,8 @@ from sfumato.base.trust import note_input, seal
 from sfumato.errors import InputError, counted, shortened
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
-from sfumato.measures.measure import Measure
-from sfumato.measures.registry import GENERALIZATION_LOSS, SUPPRESSION_LOSS, K, known_measures
+from sfumato.measures.measure import Form, Measure
+from sfumato.measures.registry import GENERALIZATION_LOSS, OF_FORM, SUPPRESSION_LOSS, K, known_measures
 from sfumato.plans.recodings import CutPlan, LevelPlan, Plan, RecodingPlan
 from sfumato.study import Study, read_kept
 from sfumato.tables.domain import Loss, loss_of_entered, loss_of_source
@@ -47,6 +47,16 @@ class Objective:
     title: str = ""
     privacy: bool | None = None
     scale: str = ""
+
+    @classmethod
+    def of(cls, form: Form) -> Objective:
+        """Return the measure that follows from class histograms in this form, with the short name of the measure."""
+        return cls(OF_FORM[form].name, OF_FORM[form].direction, title=OF_FORM[form].label)
+
+    @property
+    def form(self) -> Form | None:
+        """The figure of class histograms that gives it under any suppression; None if it needs the table."""
+        return next((form for form, measure in OF_FORM.items() if measure.name == self.name), None)
 
     @property
     def sign(self) -> float:
@@ -466,7 +476,7 @@ class Front:
         Returns:
             A dictionary.
         """
-        return self._about() | {"points": [self._told(point) for point in self.points]}
+        return self._about() | {"points": [self._point_entries(point) for point in self.points]}
 
     def _about(self) -> dict[str, Any]:
         return {
@@ -489,7 +499,7 @@ class Front:
             "stages": [dict(stage) for stage in self.stages],
         }
 
-    def _told(self, point: Point) -> dict[str, Any]:
+    def _point_entries(self, point: Point) -> dict[str, Any]:
         """Return a point as JSON, with the parts of its loss if records were recoded or suppressed."""
         if not self.recodes:
             return point.as_dict()

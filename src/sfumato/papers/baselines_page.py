@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
@@ -13,7 +12,7 @@ from sfumato.base.text import number, percent
 from sfumato.front import Front
 from sfumato.measures.registry import K
 from sfumato.papers.baselines import LOCAL, TITLES, Cost, Costs
-from sfumato.report.page import ACCENT, SECOND, figure, page
+from sfumato.report.page import ACCENT, SECOND, Trace, figure, page, scatter
 from sfumato.version import __version__
 
 BESIDE = 2  # how far beyond the required k a front is drawn
@@ -167,7 +166,7 @@ def _hover(row: Cost) -> str:
     )
 
 
-def _front_trace(front: Front, costs: Costs) -> dict[str, Any]:
+def _front_trace(front: Front, costs: Costs) -> Trace:
     """Return all points of a front around the required k."""
     low, high = costs.asked[0] / BESIDE, costs.asked[-1] * BESIDE
     near = [point for point in front.points if low <= point.values[K.name] <= high]
@@ -181,16 +180,7 @@ def _front_trace(front: Front, costs: Costs) -> dict[str, Any]:
     return _trace(front.system, x, y, text) | {"mode": "markers"}
 
 
-def _trace(name: str, x: Sequence[float], y: Sequence[float], text: Sequence[str]) -> dict[str, Any]:
+def _trace(name: str, x: Sequence[float], y: Sequence[float], text: Sequence[str]) -> Trace:
     colour, dash, symbol = LOOKS[name]
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": TITLES[name],
-        "x": list(x),
-        "y": list(y),
-        "text": list(text),
-        "line": {"color": colour, "width": 1.5, "dash": dash},
-        "marker": {"color": colour, "size": 8, "symbol": symbol},
-        "hovertemplate": "%{text}<extra></extra>",
-    }
+    line, marker = {"color": colour, "width": 1.5, "dash": dash}, {"color": colour, "size": 8, "symbol": symbol}
+    return scatter(x, y, "lines+markers", TITLES[name], text, line=line, marker=marker)

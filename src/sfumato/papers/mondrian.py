@@ -33,7 +33,7 @@ def least_members(masks: Masks, words: Counts64) -> Counts64:
             held = np.int64(0)
             for w in range(words[s], words[s + 1]):
                 bits = masks[row, w]
-                while bits:
+                while bits:  # each step clears the lowest bit
                     bits &= bits - np.uint64(1)
                     held += 1
             least = min(least, held)
@@ -50,6 +50,7 @@ def label(grid: Any, j: int, low: int, high: int) -> tuple[int, int]:
         while grid.high[node] <= high:
             node = grid.parent[node]
         return grid.low[node], grid.high[node]
+    # Missing values have no position in the order, so a label with them covers the whole column.
     if grid.alone[j] and high == size - 1 and low < high:
         return 0, size
     return low, high + 1
@@ -72,6 +73,7 @@ def fit(
 
     The first `quota` records of unit `shared` go to the left part, the others to the right.
     """
+    # Members of sets are bits, so that the diversity of a part is a union, whatever the number of its records.
     rows = np.zeros(parts, np.int64)
     masks = np.zeros((parts, cells.masks.shape[1]), np.uint64)
     left = quota
@@ -104,6 +106,7 @@ def scatter(
     cell: Counts64, count: Counts64, size: int, own: Codes, side: Counts64, parts: int, shared: int, quota: int
 ) -> Counts64:
     """Sort the first `size` entries by their part, and return the end of each. An entry may become two."""
+    # A counting sort: two passes, and the order within a part does not change.
     ends = np.zeros(parts + 1, np.int64)
     to = np.empty(size, np.int64)
     part = np.empty(size, np.int64)
@@ -159,6 +162,7 @@ def cut(
         while grid.high[node] <= high:
             node = grid.parent[node]
         begin, parts = grid.first[node], grid.first[node + 1] - grid.first[node]
+        # A column with a tree is cut into the children of the node, because its labels are nodes.
         for part in range(parts):
             until = grid.starts[begin + part + 1] if part + 1 < parts else grid.high[node]
             side[grid.starts[begin + part] : until] = part
@@ -184,6 +188,7 @@ def cut(
         return 2, median, even
     if fit(cells, cell, count, own, side, 2, -1, 0, k, l):
         return 2, -1, 0
+    # The median value goes to the lower part first, as in the paper, and to the upper part if that is not feasible.
     side[median] = 1
     if fit(cells, cell, count, own, side, 2, -1, 0, k, l):
         return 2, -1, 0

@@ -15,7 +15,7 @@ from sfumato.base.text import number, percent
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import GENERAL_LOSS, headlines, measure
 from sfumato.measures.units import sentence_of, title_of
-from sfumato.report.page import ACCENT, SECOND, figure, page
+from sfumato.report.page import ACCENT, SECOND, figure, page, scatter
 from sfumato.version import __version__
 
 
@@ -112,16 +112,15 @@ def curve_figure(audit: Audit) -> Markup:
     # From right to left the curve is flat until the next risk: above the highest risk there is no record.
     x = np.concatenate([[1.0], risk, [0.0]])
     y = np.concatenate([[0.0], share, [share[-1]]]) * 100
-    line = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": x.tolist(),
-        "y": y.tolist(),
-        "line": {"color": ACCENT, "shape": "hv", "width": 2},
-        "fill": "tozeroy",
-        "fillcolor": "rgba(11,110,117,0.12)",
-        "hovertemplate": "risk ≥ %{x:.3f}: %{y:.1f} % of records<extra></extra>",
-    }
+    line = scatter(
+        x.tolist(),
+        y.tolist(),
+        "lines",
+        line={"color": ACCENT, "shape": "hv", "width": 2},
+        fill="tozeroy",
+        fillcolor="rgba(11,110,117,0.12)",
+        hovertemplate="risk ≥ %{x:.3f}: %{y:.1f} % of records<extra></extra>",
+    )
     return figure(
         [line],
         {"title": "prosecutor risk", "range": [0, 1.02]},

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -25,7 +24,7 @@ from sfumato.measures.classes import margins_of
 from sfumato.measures.registry import GENERAL_LOSS, known_measures, measure
 from sfumato.plans.recodings import ColumnRecoding
 from sfumato.report.audit_page import figures_of
-from sfumato.report.page import ACCENT, SECOND
+from sfumato.report.page import ACCENT, SECOND, Trace, scatter
 from sfumato.tables.domain import Domain
 from sfumato.tables.frequency import FrequencyTable
 
@@ -36,12 +35,12 @@ GAP = 0.09
 class Panel:
     """One plot of a grid: its traces, axes, title, and its shapes and notes in its own coordinates."""
 
-    traces: list[dict[str, Any]]
-    x: dict[str, Any] = field(default_factory=dict)
-    y: dict[str, Any] = field(default_factory=dict)
+    traces: list[Trace]
+    x: Trace = field(default_factory=dict)
+    y: Trace = field(default_factory=dict)
     title: str = ""
-    shapes: list[dict[str, Any]] = field(default_factory=list)
-    notes: list[dict[str, Any]] = field(default_factory=list)
+    shapes: list[Trace] = field(default_factory=list)
+    notes: list[Trace] = field(default_factory=list)
 
 
 def panel_figure(
@@ -65,7 +64,7 @@ def panel_figure(
     gap = down / (len(rows) * row_height) if len(rows) > 1 else 0.0
     wide, tall = (1 - across * (columns - 1)) / columns, (1 - gap * (len(rows) - 1)) / len(rows)
     axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID, **NUMBERS}
-    layout: dict[str, Any] = {"shapes": [], "annotations": []}
+    layout: Trace = {"shapes": [], "annotations": []}
     traces = []
     number = 0
     for r, row in enumerate(rows):
@@ -105,7 +104,7 @@ def panel_figure(
     return Markup(plotly.io.to_html(drawn, include_plotlyjs=False, full_html=False, div_id=name, config=config))
 
 
-def _titled(axis: dict[str, Any]) -> dict[str, Any]:
+def _titled(axis: Trace) -> Trace:
     title = axis.get("title", "")
     return axis | {"title": {"text": title, "standoff": 6, "font": {"size": 12}}} if isinstance(title, str) else axis
 
@@ -153,22 +152,18 @@ def _matrix_panel(
     first: bool,
     last: bool,
 ) -> Panel:
-    traces: list[dict[str, Any]] = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": [round(x[1][i], 6) for i in some],
-            "y": [round(y[1][i], 6) for i in some],
-            "marker": {"color": ACCENT, "size": 4, "opacity": 0.55},
-            "text": [f"point {i}" for i in some],
-            "hovertemplate": "%{text}: %{x}, %{y}<extra></extra>",
-        }
+    traces = [
+        scatter(
+            [round(x[1][i], 6) for i in some],
+            [round(y[1][i], 6) for i in some],
+            "markers",
+            text=[f"point {i}" for i in some],
+            marker={"color": ACCENT, "size": 4, "opacity": 0.55},
+            hovertemplate="%{text}: %{x}, %{y}<extra></extra>",
+        )
     ]
     if chosen is not None:
-        spot = {"x": [x[1][chosen]], "y": [y[1][chosen]]}
-        marker = {"color": SECOND, "size": 11, "symbol": "diamond"}
-        hover = {"hovertemplate": f"chosen: point {chosen}<extra></extra>"}
-        traces.append({"type": "scatter", "mode": "markers", "marker": marker} | spot | hover)
+        traces.append(_chosen(chosen, x[1][chosen], y[1][chosen]))
     scales = [{"type": "log", "dtick": 1} if axis[2] else {} for axis in (x, y)]
     return Panel(
         traces,
@@ -229,7 +224,8 @@ def magnified_figure(front: Front, objective: Objective, chosen: int | None = No
             title=f"{window + 1}. {number(low)} to {number(high)}" if window else "1. the whole front",
         )
         if chosen is not None and inside[ids == chosen].any():
-            panel.traces.append(_chosen(front, chosen, objective.name))
+            point = front.point(chosen)
+            panel.traces.append(_chosen(chosen, point.loss * 100, point.values[objective.name]))
         if window + 1 < len(shown):
             panel.shapes.append(_frame(loss, values, *shown[window + 1], high - low))
         panels.append(panel)
@@ -237,33 +233,18 @@ def magnified_figure(front: Front, objective: Objective, chosen: int | None = No
     return panel_figure(rows, "magnified", row_height=250)
 
 
-def _points(loss: Floats, values: Floats, ids: Any, name: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": (loss * 100).round(4).tolist(),
-        "y": values.tolist(),
-        "marker": {"color": ACCENT, "size": 6 if len(loss) < 300 else 4},
-        "text": [
-            f"point {i}: {name} {number(v)}, loss {percent(x)}" for i, v, x in zip(ids, values, loss, strict=True)
-        ],
-        "hovertemplate": "%{text}<extra></extra>",
-    }
+def _points(loss: Floats, values: Floats, ids: Counts64, name: str) -> Trace:
+    text = [f"point {i}: {name} {number(v)}, loss {percent(x)}" for i, v, x in zip(ids, values, loss, strict=True)]
+    marker = {"color": ACCENT, "size": 6 if len(loss) < 300 else 4}
+    return scatter((loss * 100).round(4).tolist(), values.tolist(), "markers", text=text, marker=marker)
 
 
-def _chosen(front: Front, chosen: int, name: str) -> dict[str, Any]:
-    point = front.point(chosen)
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [point.loss * 100],
-        "y": [point.values[name]],
-        "marker": {"color": SECOND, "size": 11, "symbol": "diamond"},
-        "hovertemplate": f"chosen: point {chosen}<extra></extra>",
-    }
+def _chosen(chosen: int, x: float, y: float) -> Trace:
+    marker = {"color": SECOND, "size": 11, "symbol": "diamond"}
+    return scatter([x], [y], "markers", marker=marker, hovertemplate=f"chosen: point {chosen}<extra></extra>")
 
 
-def _frame(loss: Floats, values: Floats, low: float, high: float, span: float) -> dict[str, Any]:
+def _frame(loss: Floats, values: Floats, low: float, high: float, span: float) -> Trace:
     """Return a box around the part that the next plot enlarges."""
     inside = (values >= low) & (values <= high)
     edge = 0.015 * span
@@ -420,16 +401,15 @@ def cumulative(front: Front, chosen: int) -> tuple[list[int], list[float]]:
 def _distribution_panel(front: Front, chosen: int, first: bool) -> Panel:
     point = front.point(chosen)
     sizes, shares = cumulative(front, chosen)
-    line = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [1, *sizes, front.rows],
-        "y": [0.0, *[round(100 * share, 4) for share in shares], 100.0],
-        "line": {"color": ACCENT, "width": 2, "shape": "hv"},
-        "fill": "tozeroy",
-        "fillcolor": "rgba(11,110,117,0.10)",
-        "hovertemplate": "%{y:.1f} % of the records in classes of at most %{x}<extra></extra>",
-    }
+    line = scatter(
+        [1, *sizes, front.rows],
+        [0.0, *[round(100 * share, 4) for share in shares], 100.0],
+        "lines",
+        line={"color": ACCENT, "width": 2, "shape": "hv"},
+        fill="tozeroy",
+        fillcolor="rgba(11,110,117,0.10)",
+        hovertemplate="%{y:.1f} % of the records in classes of at most %{x}<extra></extra>",
+    )
     limit = point.recoding_plan.suppress_below if point.suppressed else 0
     panel = Panel(
         [line],

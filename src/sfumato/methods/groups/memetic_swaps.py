@@ -30,7 +30,7 @@ class Swapping:
     held: Counts64
     needed: Counts64
     caps: Counts64
-    dearest: float
+    largest_cost: float
 
     @property
     def swaps(self) -> int:
@@ -118,8 +118,8 @@ class Memetic:
                 worth[i] = self._paper_worth(problem, cost, gone, int(length[i]))
             else:
                 short = np.maximum(problem.needed - gone, 0).sum()
-                whole = (problem.dearest + 1) * max(problem.swaps, 1)
-                worth[i] = 1 - (cost + (problem.dearest + 1) * short) / whole
+                scale = (problem.largest_cost + 1) * max(problem.swaps, 1)
+                worth[i] = 1 - (cost + (problem.largest_cost + 1) * short) / scale
         return worth
 
     def _paper_worth(self, problem: Swapping, cost: float, gone: Counts64, length: int) -> float:
@@ -129,8 +129,8 @@ class Memetic:
         """
         from sfumato.methods.groups.attack.memberships import z
 
-        dearest = problem.dearest * problem.swaps
-        closeness = max((dearest - cost) / dearest, 0.0)
+        largest = problem.largest_cost * problem.swaps
+        closeness = max((largest - cost) / largest, 0.0)
         masked = 1.0
         for j in np.flatnonzero(problem.needed):
             target = float(problem.held[j] - problem.needed[j])
@@ -162,7 +162,8 @@ def _first(
     rng: np.random.Generator,
 ) -> int:
     """Return a random list: as many givers from each place as must leave, and takers from any place below its cap."""
-    left, room = needed.copy(), caps.copy()
+    # Fisher–Yates shuffles, so that every list is equally likely to start from any record.
+    left, free_places = needed.copy(), caps.copy()
     order = np.arange(len(giver_area))
     others = np.arange(len(taker_area))
     for i in range(len(order) - 1, 0, -1):
@@ -175,12 +176,12 @@ def _first(
     for g in order:
         if left[giver_area[g]] <= 0 or size == len(givers):
             continue
-        while next_taker < len(others) and room[taker_area[others[next_taker]]] <= 0:
+        while next_taker < len(others) and free_places[taker_area[others[next_taker]]] <= 0:
             next_taker += 1
         if next_taker == len(others):
             break
         left[giver_area[g]] -= 1
-        room[taker_area[others[next_taker]]] -= 1
+        free_places[taker_area[others[next_taker]]] -= 1
         givers[size], takers[size] = g, others[next_taker]
         next_taker += 1
         size += 1
@@ -202,6 +203,7 @@ def _crossed(
     """Return the head of one list and the tail of another, without pairs of records that occur twice."""
     head = int(rng.random() * (len(givers_a) + 1))
     tail = int(rng.random() * (len(givers_b) + 1))
+    # A record can move only once, so the first of two pairs with it stays.
     used_g = np.zeros(most_givers, np.bool_)
     used_t = np.zeros(most_takers, np.bool_)
     size = 0
@@ -227,12 +229,13 @@ def _capped(
     length: int,
 ) -> int:
     """Return the pairs of a list without those beyond a place's signal or cap."""
-    room, left = caps.copy(), held.copy()
+    # A place cannot lose more members than it has: signals are counts of records.
+    free_places, left = caps.copy(), held.copy()
     size = 0
     for i in range(length):
         a, b = giver_area[givers[i]], taker_area[takers[i]]
-        if room[b] > 0 and left[a] > 0:
-            room[b] -= 1
+        if free_places[b] > 0 and left[a] > 0:
+            free_places[b] -= 1
             left[a] -= 1
             givers[size], takers[size] = givers[i], takers[i]
             size += 1
@@ -255,6 +258,7 @@ def _mutated(
     for i in range(length):
         used_g[givers[i]] = True
         used_t[takers[i]] = True
+    # Resetting stays within the place, so that the numbers that leave and arrive do not change.
     for i in range(length):
         if rng.random() < rate:
             j = int(rng.random() * length)
@@ -296,32 +300,32 @@ def _repaired(
     """
     used_g = np.zeros(len(giver_area), np.bool_)
     used_t = np.zeros(len(taker_area), np.bool_)
-    room = caps.copy()
+    free_places = caps.copy()
     for i in range(length):
         used_g[givers[i]] = True
         used_t[takers[i]] = True
-        room[taker_area[takers[i]]] -= 1
+        free_places[taker_area[takers[i]]] -= 1
     for i in range(length):
         g, t = givers[i], takers[i]
         if rng.random() <= nearest:
             own = taker_area[t]
             for column in range(order.shape[1]):
                 other = order[g, column]
-                if cost[g, other] >= cost[g, t]:
+                if cost[g, other] >= cost[g, t]:  # takers are in the order of their cost
                     break
                 there = taker_area[other]
-                if not used_t[other] and (there == own or (not same_place and room[there] > 0)):
+                if not used_t[other] and (there == own or (not same_place and free_places[there] > 0)):
                     used_t[t] = False
                     used_t[other] = True
-                    room[own] += 1
-                    room[there] -= 1
+                    free_places[own] += 1
+                    free_places[there] -= 1
                     takers[i] = other
                     break
         else:
             best = g
             for other in range(len(giver_area)):
-                free = not used_g[other] and giver_area[other] == giver_area[g]
-                if free and cost[other, t] < cost[best, t]:
+                available = not used_g[other] and giver_area[other] == giver_area[g]
+                if available and cost[other, t] < cost[best, t]:
                     best = other
             used_g[g] = False
             used_g[best] = True

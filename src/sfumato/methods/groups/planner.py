@@ -103,8 +103,8 @@ class Planner:
         # An attacker must not guess which of equal partners was taken: noise decides, too small to change a sum.
         self.priced = self.units.between(self.influence, self.givers, self.takers)
         self.priced += noise.random(self.priced.shape) * (1e-3 / max(len(self.givers), 1))
-        dearest = float(self.priced.max(where=np.isfinite(self.priced), initial=0.0))
-        self.price: Floats = PASSED * dearest / np.array([signal.per_record for signal in self.signals])
+        largest_cost = float(self.priced.max(where=np.isfinite(self.priced), initial=0.0))
+        self.price: Floats = PASSED * largest_cost / np.array([signal.per_record for signal in self.signals])
         weights = np.stack([self.units.sums(signal.weights) for signal in self.signals])
         self.giver_weights, self.taker_weights = weights[:, self.givers], weights[:, self.takers]
         self.targets = {
@@ -168,7 +168,7 @@ class Planner:
         """Return which areas fill up. With declared targets all of them may."""
         return sides_of(self.held, self.receivers, len(sensitive), 1.0 if self.targets else share)
 
-    def _room(self, number: int, level: float, slack: float, share: float) -> tuple[Floats, Floats]:
+    def _bounds(self, number: int, level: float, slack: float, share: float) -> tuple[Floats, Floats]:
         """Return by how much a signal may grow in each area, and by how much it may fall."""
         signal, held, areas = self.signals[number], self.held[number], len(self.target.areas)
         mine = self.sensitive[signal.group]
@@ -186,7 +186,7 @@ class Planner:
     def _exact(self, way: Way) -> SwapPlan | None:
         bounded = [number for number in range(len(self.signals)) if way.likes or self.known[number]]
         price = np.where(self.known, np.inf, self.price)[bounded]
-        bounds = [self._room(number, way.level, way.slack, way.share) for number in bounded]
+        bounds = [self._bounds(number, way.level, way.slack, way.share) for number in bounded]
         room, fall = (np.stack([bound[side] for bound in bounds]) for side in (0, 1))
         floored = (fall < self.held[bounded]).any(axis=1)
         giver_weights, taker_weights = self.giver_weights[bounded], self.taker_weights[bounded]

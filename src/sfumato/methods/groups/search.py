@@ -108,11 +108,11 @@ class Roles:
                 "every auxiliary file is held out", expected="at least one that the swaps can be fitted to"
             )
         seeds = range(first, first + protect.known_seeds)
-        known = self._attacks(open_files, protect.attackers, seeds, self._asked)
+        known = self._attacks(open_files, protect.attackers, seeds, self._stop_requested)
         if not known:
             raise next(iter(self.silent.values()))
         seeds = range(first + FRESH, first + FRESH + protect.fresh_seeds)
-        return known, self._attacks(open_files, protect.attackers, seeds, self._asked)
+        return known, self._attacks(open_files, protect.attackers, seeds, self._stop_requested)
 
     def sealed(self) -> list[Attack]:
         """The held-out attacks that judge: other seeds, other kinds of models, other auxiliary files.
@@ -122,7 +122,7 @@ class Roles:
         protect, first = self.settings.protect, self.settings.attack.seed + SEALED
         attackers = tuple(dict.fromkeys((*protect.attackers, *protect.sealed_attackers)))
         files, seeds = range(len(self.settings.auxiliary)), range(first, first + protect.sealed_seeds)
-        sealed = self._attacks(files, attackers, seeds, self._told)
+        sealed = self._attacks(files, attackers, seeds, self._plans_ready)
         if not sealed:
             raise next(iter(self.silent.values()))
         return sealed
@@ -159,11 +159,11 @@ class Roles:
                 raise StoppedError("interrupted while the attackers were learning; nothing was saved") from None
         return made
 
-    def _asked(self, done: int, total: int) -> bool:
+    def _stop_requested(self, done: int, total: int) -> bool:
         """Return whether to stop. The answer is final once a model is ready, before the next one learns."""
         return done < total and self.run is not None and self.run.tell(0, self.settings.protect.levels)
 
-    def _told(self, done: int, total: int) -> bool:  # noqa: ARG002
+    def _plans_ready(self, done: int, total: int) -> bool:  # noqa: ARG002
         """Report that the plans are ready; stop requests no longer matter."""
         if self.run is not None:
             self.run.tell(self.settings.protect.levels, self.settings.protect.levels)

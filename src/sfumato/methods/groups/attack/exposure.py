@@ -80,6 +80,7 @@ def spare_of(areas: int, sensitive: int) -> Spare:
 
 @compiled
 def _median(ordered: Floats, first: int, last: int) -> float:
+    # Of a sorted run, so that peeling needs no copy and no new order.
     half = first + (last - first) // 2
     if (last - first) % 2:
         return float(ordered[half])
@@ -125,6 +126,7 @@ def _peeled(ordered: Floats, tau: Floats, by_mad: bool, spare: Spare) -> tuple[i
         worst = max(ordered[last - 1] - middle, middle - ordered[first])
         if worst <= tau[last - first] * _spread(ordered, first, last, by_mad, spare) or worst == 0:
             break
+        # Ties leave together, as in `outliers.find_outliers`: rounding must not decide which one is peeled first.
         tied = worst * (1 - 1e-12)
         while last > first and ordered[last - 1] - middle >= tied:
             last -= 1
@@ -134,7 +136,7 @@ def _peeled(ordered: Floats, tau: Floats, by_mad: bool, spare: Spare) -> tuple[i
 
 
 @compiled
-def _reached(ordered: Floats, value: float) -> int:
+def _count_below(ordered: Floats, value: float) -> int:
     """Return how many of rising values are below a value."""
     low, high = 0, len(ordered)
     while low < high:
@@ -161,6 +163,7 @@ def look(signal: Floats, group: int, per_record: float, criteria: Criteria, spar
         spare.high[count] = False
         spare.low[count] = False
         count += 1
+    # Both scales, because an attacker may use either test: an area is hidden only from both.
     middle = _median(ordered, 0, areas)
     for way in range(2):
         first, last = _peeled(ordered, criteria.tau, way == 1, spare)
@@ -170,16 +173,21 @@ def look(signal: Floats, group: int, per_record: float, criteria: Criteria, spar
                 spare.high[i] = True
             if first > 0 and value <= ordered[first - 1]:
                 spare.low[i] = True
+    # The quantile of the Poisson distribution is interpolated: computing it here would take most of the time.
     records = np.sqrt(max(middle, 0.0) / per_record) / STEP
     at = min(int(records), len(criteria.few) - 2)
     few = -1.0
     if criteria.few[at] >= 0:
         few = criteria.few[at] + (records - at) * (criteria.few[at + 1] - criteria.few[at])
+    # By rank: an attacker who knows the number of sensitive areas takes that many from either end, ties included.
     lowest = ordered[count - 1]
-    last_ones, last_mine = areas if lowest == ordered[areas - 1] else _reached(ordered, np.nextafter(lowest, np.inf)), 0
+    last_ones, last_mine = (
+        areas if lowest == ordered[areas - 1] else _count_below(ordered, np.nextafter(lowest, np.inf)),
+        0,
+    )
     for i in range(count):
         value = signal[mine[i]]
-        if value > 0 and value >= middle and _reached(ordered, np.nextafter(value, np.inf)) > areas - count:
+        if value > 0 and value >= middle and _count_below(ordered, np.nextafter(value, np.inf)) > areas - count:
             spare.high[i] = True
         if value > few * per_record:
             spare.low[i] = False
@@ -195,8 +203,8 @@ def look(signal: Floats, group: int, per_record: float, criteria: Criteria, spar
 def exposure(signal: Floats, group: int, per_record: float, criteria: Criteria, spare: Spare) -> float:
     """Return how exposed the sensitive areas of a group are.
 
-    An area counts more if it is found than if it is nearly found, and most if it would be found with a weaker signal
-    too. So a step that only leads towards safety already pays.
+    An area counts more if it is found than if it is nearly found, and most if it would still be found with a signal
+    closer to the others. So a step that only leads towards safety already pays.
     """
     mine = criteria.sensitive[group]
     look(signal, group, per_record, criteria, spare)

@@ -20,7 +20,7 @@ from sfumato.errors import StoppedError
 from sfumato.methods.groups.attack.rules import ALPHA, Graded, Quality
 
 MOST_RULES = 20_000_000
-HEARD = 0.1  # poll interval for a stop request, in seconds
+POLL = 0.1  # poll interval for a stop request, in seconds
 
 Stop = Callable[[], bool]
 
@@ -61,6 +61,7 @@ def _walk(
     """
     width, tuples = codes.shape
     members, everyone = inside.sum(), inside.sum() + outside.sum()
+    # One row of surviving tuples and their products for each depth, so that backtracking computes nothing.
     index = np.empty((width + 1, tuples), np.int32)
     product = np.empty((width + 1, tuples), np.float64)
     size = np.zeros(width + 1, np.int64)
@@ -77,7 +78,7 @@ def _walk(
     passing, visited, depth = 0, 0, 0
     last[0], term[0] = 0, 0
     while depth >= 0:
-        if stopped[0]:
+        if stopped[0]:  # set from outside: compiled code does not see Ctrl-C
             break
         column, value = last[depth], term[depth] + 1
         if column < width and value > terms[column]:
@@ -102,9 +103,11 @@ def _walk(
                 a += p * inside[t]
                 b += p * outside[t]
         visited += 1
+        # Memberships are at most 1, so no further condition can add mass: no longer rule passes either.
         if a <= strict or a < floor:
             continue
         rule[column] = value
+        # RCF ≥ γ without a division, because RCF is infinite where b is 0 (docs/readings.md, 4.5).
         passes = a / members - (a + b) / everyone > 0 and a >= gamma * b
         if passes and len(levels):
             level = 0
@@ -116,7 +119,7 @@ def _walk(
                 if confidence > best[level, t]:
                     best[level, t] = confidence
         elif passes:
-            if passing == limit:
+            if passing == limit:  # a negative count says that the walk is not complete
                 return rules[:passing], mass_in[:passing], mass_out[:passing], -visited
             if passing == capacity:
                 capacity *= 2
@@ -130,7 +133,7 @@ def _walk(
             rules[passing] = rule
             mass_in[passing], mass_out[passing] = a, b
             passing += 1
-        if passes and prune:
+        if passes and prune:  # a longer rule is covered by this one, so it is not minimal
             rule[column] = 0
             continue
         size[depth + 1] = count
@@ -173,7 +176,7 @@ def walk_masses(
 ) -> Walked:
     """Walk over given masses per tuple, such as those of one fold."""
     total = float(inside.sum())
-    rules, a, b, visited = _beside(
+    rules, a, b, visited = _in_thread(
         stop,
         graded.codes,
         graded.grades,
@@ -209,12 +212,12 @@ def best_confidence(
     g = graded
     levels = np.asarray(kappas, np.float64) * total
     given = (g.codes, g.grades, g.start, g.terms, inside, outside, alpha, 0.0, least, levels[0], 0, False, levels, best)
-    _beside(stop, *given)
+    _in_thread(stop, *given)
     passing: Floats = np.maximum.accumulate(best[::-1], axis=0)[::-1]  # a rule that passes a high κ passes a lower one
     return passing
 
 
-def _beside(stop: Stop | None, *given: Any) -> Any:
+def _in_thread(stop: Stop | None, *given: Any) -> Any:
     """Run the walk in a second thread, so that this one receives Ctrl-C and asks whether to stop."""
     stopped = np.zeros(1, np.bool_)
     with ThreadPoolExecutor(1) as pool:
@@ -222,7 +225,7 @@ def _beside(stop: Stop | None, *given: Any) -> Any:
         try:
             while not (stop is not None and stop()):
                 try:
-                    return walking.result(HEARD)
+                    return walking.result(POLL)
                 except TimeoutError:
                     pass
             raise StoppedError("interrupted while learning rules; nothing was saved")
@@ -233,6 +236,8 @@ def _beside(stop: Stop | None, *given: Any) -> Any:
 @compiled
 def _covered(rules: Codes, radix: Counts64, table: Counts64, mask: int) -> Flags:
     """Return which rules a wider rule of the same set covers, by looking up every omission of conditions."""
+    # A rule is a number in a mixed radix, so leaving out conditions is a sum over a subset of its digits. A rule of n
+    # conditions needs 2^n lookups, far fewer than a comparison with all other rules.
     covered = np.zeros(len(rules), np.bool_)
     parts = np.empty(rules.shape[1], np.int64)
     for i in range(len(rules)):
@@ -257,6 +262,8 @@ def _covered(rules: Codes, radix: Counts64, table: Counts64, mask: int) -> Flags
 
 @compiled
 def _hashed(keys: Counts64, mask: int) -> Counts64:
+    """Return a hash table of the keys."""
+    # Open addressing with Fibonacci hashing: multiplication spreads neighbouring keys over the table.
     table = np.full(mask + 1, -1, np.int64)
     for key in keys:
         slot = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & np.uint64(mask)

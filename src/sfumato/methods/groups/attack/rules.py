@@ -237,6 +237,7 @@ def rule_masses(
     `lists[begin[p] : begin[p + 1]]` are the tuples with a positive membership in row p of the grades. Only the shortest
     list among a rule's conditions is walked.
     """
+    # The product is 0 where any membership is, so the tuples of the rarest condition are enough.
     mass_in, mass_out = np.zeros(len(rules)), np.zeros(len(rules))
     order = np.empty(rules.shape[1], np.int64)
     for i in range(len(rules)):
@@ -256,7 +257,7 @@ def rule_masses(
             for u in range(used):
                 j = order[u]
                 product *= grades[start[j] + rules[i, j], codes[j, t]]
-                if product < alpha:
+                if product < alpha:  # the product only falls
                     break
             if product >= alpha:
                 mass_in[i] += product * inside[t]
@@ -274,7 +275,7 @@ def rule_memberships(rules: Codes, codes: Codes, grades: Floats, start: Counts64
             for j in range(rules.shape[1]):
                 if rules[i, j] > 0:
                     product *= grades[start[j] + rules[i, j], codes[j, t]]
-                    if product < alpha or product <= grade[t]:
+                    if product < alpha or product <= grade[t]:  # it only falls, so it is not the greatest
                         break
             if product >= alpha and product > grade[t]:
                 grade[t] = product
@@ -288,7 +289,7 @@ class RuleMeasure:
         self.graded, self.alpha = graded, alpha
         self.inside = graded.counts(members)
         self.outside = graded.counts() - self.inside
-        self._lists, self._begin = _reached(graded)
+        self._lists, self._begin = _tuples_of_terms(graded)
         self._known: dict[bytes, tuple[float, float]] = {}
 
     @property
@@ -318,7 +319,7 @@ class RuleMeasure:
         return Quality(known[:, 0], known[:, 1], float(self.inside.sum()), float((self.inside + self.outside).sum()))
 
 
-def _reached(graded: Graded) -> tuple[Codes, Counts64]:
+def _tuples_of_terms(graded: Graded) -> tuple[Codes, Counts64]:
     rows = [np.empty(0, np.int32)] * len(graded.grades)
     for j, begin in enumerate(graded.start):
         for k in range(1, int(graded.terms[j]) + 1):

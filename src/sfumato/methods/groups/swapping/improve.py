@@ -106,6 +106,7 @@ def _steps(
     drawn: Floats,
 ) -> None:
     """Try a step for each row of random numbers, and accept those that improve the objective."""
+    # The numbers are drawn outside, so that with a seed the result does not depend on how steps are divided into calls.
     signals, areas = held.shape
     givers = len(used)
     row, new = np.zeros(areas), np.zeros(signals)
@@ -157,7 +158,7 @@ def _steps(
             if (total - left) * PRICE + change >= -PAYS:
                 total = np.inf
                 break
-        if total * PRICE + change >= -PAYS:
+        if total * PRICE + change >= -PAYS:  # nothing was changed yet, so a rejected step needs no rollback
             continue
         for a in range(signals):
             exposed[a] = new[a]
@@ -178,6 +179,7 @@ def _steps(
 @compiled
 def _move(row: Floats, one: int, other: int, amount: float) -> None:
     """Move an amount from one area to another. A remainder that is only rounding becomes 0."""
+    # A sum that should be 0 must be exactly 0: ties and the test for a value above 0 depend on it.
     row[one] -= amount
     row[other] += amount
     for area in (one, other):

@@ -25,6 +25,8 @@ from sfumato.methods.groups.microfile import Microfile
 def _distances(
     codes: Codes, values: Floats, ordinal: Flags, weights: Floats, left: Counts64, right: Counts64, distances: Floats
 ) -> None:
+    """Fill in the influential metric of each of `left` with each of `right`."""
+    # Compiled, because numpy would need an array of givers by takers by columns, which may not fit into memory.
     for a in range(len(left)):
         i = left[a]
         for b in range(len(right)):
