@@ -234,7 +234,7 @@ class Answer:
         """Return a step of the curve in words."""
         return f"{self.aim.privacy.label} {number(offer.value)} at {percent(offer.loss)}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the answer as `sfumato ask --json` prints it.
 
         Returns:

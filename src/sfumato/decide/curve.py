@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -145,7 +144,7 @@ class Fit:
             f"typically off by a factor of {self.error:.2f}, at worst {self.worst:.2f}."
         )
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         if not self.fits:
             return {"fits": False, "reason": self.reason, "error_factor": self.error}
         return {

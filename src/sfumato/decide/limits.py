@@ -61,7 +61,7 @@ class Limits:
             result &= offers.l >= math.ceil(self.min_l)
         return np.asarray(result)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in NAMES}
 
     def says(self) -> str:

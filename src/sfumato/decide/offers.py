@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -50,7 +49,7 @@ class Offer:
     diversity_below: int
     value: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "value"}
 
 

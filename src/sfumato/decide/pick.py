@@ -334,7 +334,7 @@ class Preset:
         size = number(class_size(self.point))
         return f"k {size}, loss {percent(self.point.loss)}, {gone} (point {self.point.id})"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the preset as JSON.
 
         Returns:

@@ -6,7 +6,6 @@ The binding limits of a question, and the nearest relaxations that are worth the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +35,7 @@ class Relaxation:
     offer: Offer
     says: str
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "limit": self.limit,
             "from": self.before,
@@ -190,7 +189,7 @@ class Question:
     relaxed: tuple[str, ...] = ()
     command: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "number": self.number,
             "asks": self.asks,

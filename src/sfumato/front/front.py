@@ -95,7 +95,7 @@ class Objective:
         """The name for readers."""
         return self.title or known_measures()[self.name].title
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the objective as JSON. `taken` is left out if it is measured on the released table.
 
         Returns:
@@ -470,7 +470,7 @@ class Front:
             what = f"{self.evaluations:,} of {many} cuts evaluated"
         return ", ".join(dict.fromkeys((proof, name, what)))  # an exact search already says so
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the front as `sfumato search --json` prints it.
 
         Returns:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -185,7 +184,7 @@ class Cost:
     def title(self) -> str:
         return TITLES[self.method]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the row as JSON.
 
         Returns:
@@ -237,7 +236,7 @@ class Costs:
         """
         return next(row for row in self.rows if (row.method, row.asked) == (method, asked))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the comparison as `sfumato baselines --json` prints it.
 
         Returns:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -66,7 +65,7 @@ class Panel:
     worst_against_warner: float | None
     curves: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "figure": self.case.figure,
             "prior": self.case.name,

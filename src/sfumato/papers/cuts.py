@@ -41,7 +41,7 @@ class Answered:
     plain_seconds: float
     our_seconds: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "question": self.question.words,
             "problem": self.question.problem,

@@ -197,7 +197,7 @@ class CensusRun:
     cpu_seconds: float
     peak_gigabytes: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "attacker": self.attacker,
             "census_seed": self.seed,

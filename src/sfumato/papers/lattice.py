@@ -97,7 +97,7 @@ class Reproduced:
     paper_setting: Runs
     default: Runs
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         row = self.row
         return {
             "objectives": row.name,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.base.arrays import Codes
 from sfumato.errors import InputError
 from sfumato.front import Front, Objective, Point
 from sfumato.methods.groups.attack.outliers import WAYS, find_outliers
@@ -85,7 +86,7 @@ def front_of(protection: Protection, seconds: float = 0.0) -> Front:
     )
 
 
-def _sums(protection: Protection, signal: Signal, area_of: np.ndarray[Any, Any]) -> list[float]:
+def _sums(protection: Protection, signal: Signal, area_of: Codes) -> list[float]:
     sums: list[float] = signal.per_area(area_of, len(protection.target.areas)).round(6).tolist()
     return sums
 

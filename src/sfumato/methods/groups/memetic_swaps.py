@@ -15,6 +15,7 @@ import numpy as np
 
 from sfumato.base.arrays import Codes, Counts64, Floats
 from sfumato.base.compiled import compiled
+from sfumato.methods.groups.attack.memberships import z
 
 
 @dataclass(frozen=True)
@@ -127,8 +128,6 @@ class Memetic:
 
         In the paper 299 = 13·23 and 25 = 23 + 2.
         """
-        from sfumato.methods.groups.attack.memberships import z
-
         largest = problem.largest_cost * problem.swaps
         closeness = max((largest - cost) / largest, 0.0)
         masked = 1.0

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.data.cells import cleaned, numeric
@@ -114,7 +114,7 @@ class Wide:
     """Columns of a file by name: distinct values, numbers or text in rising order, and `codes[column, record]`."""
 
     names: tuple[str, ...]
-    values: tuple[np.ndarray[Any, Any], ...]
+    values: tuple[npt.NDArray[np.generic], ...]
     codes: Codes
 
     @property
@@ -148,7 +148,7 @@ class Wide:
         return matrix
 
 
-def _coded(mine: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> Floats:
+def _coded(mine: npt.NDArray[np.generic], theirs: npt.NDArray[np.generic]) -> Floats:
     """Return values as the other file codes them: numbers unchanged, text by position."""
     if theirs.dtype.kind == "f":
         return mine.astype(np.float64) if mine.dtype.kind == "f" else np.full(len(mine), np.nan)
@@ -169,7 +169,7 @@ def read_wide(engine: Engine, source: Source, names: Sequence[str], rows: str) -
         f"CREATE OR REPLACE TEMP TABLE wide AS SELECT n.r AS r, {listed or '0 AS w0'} FROM ({numbered}) AS n "
         f"JOIN {rows} AS k ON n.r = k.r ORDER BY n.r"
     )
-    values: list[np.ndarray[Any, Any]] = []
+    values: list[npt.NDArray[np.generic]] = []
     codes: list[Codes] = []
     for start in range(0, len(names), AT_ONCE):
         cells = [f"w{i}" for i in range(start, min(start + AT_ONCE, len(names)))]
@@ -207,7 +207,7 @@ class Dropped:
     reasons: Mapping[str, int]
     alone: Mapping[str, int]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "rows_read": self.read,
             "left_out": self.left_out,

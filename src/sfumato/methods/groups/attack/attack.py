@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.base.arrays import Floats
 from sfumato.base.progress import Progress
@@ -108,7 +109,7 @@ class Attack:
             raise DataError(f"{file.name} has other areas", expected="the areas of the file that was protected")
         return replace(self, target=file, grades=grades_of(self.model, file))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the attack as `sfumato groups attack --json` prints it."""
         target, truth = self.target, self.truth
         fuzzy, crisp, sizes = self.fuzzy(), self.crisp(), target.sizes()
@@ -186,7 +187,7 @@ def grades_of(model: Model, file: Microfile) -> Floats:
     return grades
 
 
-def _listed(outliers: Outliers, names: np.ndarray[Any, Any]) -> dict[str, Any]:
+def _listed(outliers: Outliers, names: npt.NDArray[np.generic]) -> dict[str, Any]:
     return {
         "high": names[list(outliers.high)].tolist(),
         "low": names[list(outliers.low)].tolist(),
@@ -304,7 +305,7 @@ class Residual:
     ranks_after: tuple[int, ...]
     near: int
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "attacker": self.attacker,
             "auxiliary": self.auxiliary,

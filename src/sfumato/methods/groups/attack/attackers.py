@@ -130,7 +130,7 @@ class RuleModel:
         grades = rule_memberships(self.rules, graded.codes, graded.grades, graded.start, ALPHA)
         return grades[graded.tuple_of]
 
-    def listed(self) -> list[dict[str, Any]]:
+    def listed(self) -> list[dict[str, object]]:
         """Return the rules for print, the best first. An infinite RCF is null and named."""
         order = np.lexsort((-self.quality.df, -self.quality.fitness))
         rules = []

@@ -7,11 +7,11 @@ it is compiled and works without allocation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from sfumato.base.arrays import Counts64, Floats, sort_by
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats, sort_by
 from sfumato.base.compiled import compiled
 from sfumato.methods.groups.attack.outliers import NORMAL_IQR, NORMAL_MAD, chance_of, tau
 
@@ -45,11 +45,11 @@ class Spare(NamedTuple):
     signal: Floats
     ordered: Floats
     off: Floats
-    places: Any
-    more: Any
-    high: Any
-    low: Any
-    ever: Any
+    places: Codes
+    more: Codes
+    high: Flags
+    low: Flags
+    ever: Flags
 
 
 def criteria_of(sensitive: Sequence[Sequence[int]], areas: int, significance: float, most: float) -> Criteria:

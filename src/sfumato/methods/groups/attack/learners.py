@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from sfumato.base.arrays import Flags, Floats
+from sfumato.base.arrays import Counts64, Flags, Floats
 from sfumato.errors import DataError, StoppedError, StudyError
 from sfumato.methods.groups.attack.rule_walk import Stop
 from sfumato.methods.groups.microfile import Microfile, Wide
@@ -147,7 +147,7 @@ def learn_table(attacker: str, auxiliary: Microfile, group: str, seed: int, stop
     rng = np.random.default_rng([seed, len(members)])
     learned = _dealt(members, LEARNED, rng)
 
-    def matrix(chosen: np.ndarray[Any, Any]) -> Floats:
+    def matrix(chosen: Counts64) -> Floats:
         if like is None or auxiliary.wide is None:
             part: Floats = auxiliary.table()[chosen]
             return part
@@ -220,7 +220,7 @@ def _dealt(members: Flags, share: float, rng: np.random.Generator) -> Flags:
     return drawn
 
 
-def _sampled(members: Flags, others: Flags, rng: np.random.Generator) -> tuple[np.ndarray[Any, Any], float]:
+def _sampled(members: Flags, others: Flags, rng: np.random.Generator) -> tuple[Counts64, float]:
     """Return all members and at most so many others, and how many times rarer members are among all."""
     mine, theirs = np.flatnonzero(members), np.flatnonzero(others)
     used = rng.permutation(theirs)[:OTHERS]

@@ -246,7 +246,7 @@ class Adequacy:
         """MB (equation 22): the least evidence that the two sets depend on each other, in natural logarithms."""
         return _least(self)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "disclosed": self.disclosed,
             "undisclosed": self.undisclosed,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -204,7 +204,7 @@ class Shift:
     entropy: float
     entropy_change: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {name: round(float(getattr(self, name)), 6) for name in self.__dataclass_fields__}
 
 
