@@ -18,8 +18,8 @@ from sfumato.errors import counted
 from sfumato.front import Objective
 
 STEPS = 600  # a curve with more steps is thinned before its stretches are computed
-STRETCH = 3.0  # a flat stretch gains three times as fast as the whole curve, a steep one a third as fast
-LEAST_SHARE = 0.04  # least share of the whole gain (flat) or of the whole loss (steep) that makes a stretch
+STRETCH = 3.0  # a flat stretch gains three times as fast as the curve on average, a steep one a third as fast
+LEAST_SHARE = 0.04  # least share of all gain (flat) or of all loss (steep) that makes a stretch
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +190,7 @@ def _best_polynomial(loss: Floats, values: Floats) -> Fit:
     if not rising:
         return Fit(False, "no fitted polynomial is monotone")
     errors = {degree: _held_out_errors(loss, target, degree) for degree in rising}
-    # A higher degree must predict clearly better, otherwise the simpler polynomial is kept.
+    # A higher degree must predict clearly better, or else the simpler polynomial is kept.
     degree = min(d for d in rising if _rms(errors[d]) <= 1.05 * min(_rms(e) for e in errors.values()))
     off = errors[degree]
     factor = float(np.exp(_rms(off)))

@@ -66,7 +66,7 @@ def binding(offers: Offers, limits: Limits, aim: Aim, best: Offer) -> tuple[str,
 
 
 def relaxations(offers: Offers, limits: Limits, aim: Aim, best: Offer, rate: float) -> tuple[Relaxation, ...]:
-    """Return the nearest relaxations that gain more per unit of loss than the whole trade-off does (`rate`)."""
+    """Return the nearest relaxations that gain more per unit of loss than the trade-off does on average (`rate`)."""
     result: list[Relaxation] = []
     if limits.max_loss is not None or aim.least_loss:
         limit = limits.max_loss if limits.max_loss is not None else best.loss
@@ -133,7 +133,7 @@ def _less_privacy(offers: Offers, limits: Limits, aim: Aim, best: Offer, rate: f
         spared = best.loss - offers.loss[places]
         worth = spared / np.maximum(given, 1e-9)
         pick = int(np.argmax(worth))
-        if worth[pick] * rate < 2.0:  # twice the loss reduction that the whole trade-off gives
+        if worth[pick] * rate < 2.0:  # twice the loss reduction that the trade-off gives on average
             continue
         offer = offers.at(int(places[pick]), aim.privacy)
         title = OF_FORM[form].label

@@ -67,7 +67,7 @@ class Objective:
         """Return the value of the measure on the classes of a release.
 
         It is measured on the rows that remain if `taken` is "released". "input" compares these rows with the
-        distribution of the whole input. Any other value means the table before suppression.
+        distribution of the input. Any other value means the table before suppression.
         """
         if self.taken == "input":
             classes = replace(classes, reference="input")

@@ -7,9 +7,9 @@ its columns and cells are prepared here, and its classes are costed.
 Datafly (Sweeney 1997) generalizes the column with most different values by one level until few records are in small
 classes (docs/readings.md, 2, Datafly).
 
-ARX figures were recorded once, because that tool cannot be run here: ARX 3.9.2, local transformation
+ARX cannot be run here, so its figures were recorded once. The version is 3.9.2, local transformation
 (`optimizeIterativeFast` with a step of 1/N, Loss with arithmetic mean, no limit of suppression), on Adult with eight
-quasi-identifiers, measured again on the scale of this comparison. Its labels are nodes of the hierarchies.
+quasi-identifiers, remeasured on the scale of this comparison. Its labels are nodes of the hierarchies.
 """
 
 from __future__ import annotations

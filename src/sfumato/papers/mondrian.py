@@ -50,7 +50,7 @@ def label(grid: Any, j: int, low: int, high: int) -> tuple[int, int]:
         while grid.high[node] <= high:
             node = grid.parent[node]
         return grid.low[node], grid.high[node]
-    # Missing values have no position in the order, so a label with them covers the whole column.
+    # Missing values have no position in the order, so a label with them covers all of the column.
     if grid.alone[j] and high == size - 1 and low < high:
         return 0, size
     return low, high + 1
@@ -188,7 +188,7 @@ def cut(
         return 2, median, even
     if fit(cells, cell, count, own, side, 2, -1, 0, k, l):
         return 2, -1, 0
-    # The median value goes to the lower part first, as in the paper, and to the upper part if that is not feasible.
+    # The median value is put into the lower part first, as in the paper, and to the upper part if that is not feasible.
     side[median] = 1
     if fit(cells, cell, count, own, side, 2, -1, 0, k, l):
         return 2, -1, 0

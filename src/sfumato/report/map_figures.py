@@ -128,7 +128,7 @@ def axes_of(front: Front) -> list[tuple[str, list[float], bool]]:
 
 
 def matrix_figure(front: Front, chosen: int | None = None) -> Markup | None:
-    """Return every pair of objectives if there are three or four; None otherwise."""
+    """Return every pair of objectives if there are three or four, else None."""
     if len(front.objectives) < 3:
         return None
     axes = axes_of(front)
@@ -261,7 +261,7 @@ def _frame(loss: Floats, values: Floats, low: float, high: float, span: float) -
 
 TINTS = (ACCENT, "#7fb8bc")
 MOST_BARS = 160  # bars of one attribute; in a longer one the neighbours within a group are summed
-UNEVEN = 60  # the scale is logarithmic if the most frequent value has so many times the records of the median one
+UNEVEN = 60  # the scale is logarithmic if the most frequent value has UNEVEN times the records of the median one
 SPACE = 0.055  # share of an attribute's width that a group label takes
 LETTERS = 20
 BOXES = 60  # more groups than this are distinguished by their tint only

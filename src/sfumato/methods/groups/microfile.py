@@ -161,7 +161,7 @@ def _coded(mine: npt.NDArray[np.generic], theirs: npt.NDArray[np.generic]) -> Fl
 def read_wide(engine: Engine, source: Source, names: Sequence[str], rows: str) -> Wide:
     """Read columns of the view `raw` for the rows whose numbers (from 0) are column `r` of a table, in that order.
 
-    A column is numeric if every value is a number, otherwise text.
+    A column is numeric if every value is a number, and text if not.
     """
     listed = ", ".join(f"{cleaned(source, source.column(name))} AS w{i}" for i, name in enumerate(names))
     numbered = f"SELECT row_number() OVER () - 1 AS r, {', '.join(c.sql for c in source.columns)} FROM raw"
@@ -232,7 +232,7 @@ class Whole:
 class Microfile:
     """Records in the order of the file. `rows` is each record's position in it, from 0.
 
-    Usually they are the records in range. If the whole file is read, `inside` flags the records in range, and an
+    Usually they are the records in range. If all rows are read, `inside` flags the records in range, and an
     attribute may be NaN. Then `unit_of` numbers the records that stay together, and `wide` has the columns as they are.
     Each group has a flag per record in `members`, which is empty if the file lacks the vital columns. The members of
     each group per area over all rows, in range or not, are in `everyone`.

@@ -57,7 +57,7 @@ class Way:
 class Planner:
     """Everything that is the same at all levels: the suspected records, their possible partners, the cost of swaps.
 
-    Whole units move: records, or households if the file states who lives together.
+    Units move: records, or households if the file states who lives together.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Planner:
             )
 
     def _drawn(self, count: int) -> Counts64:
-        """Draw so many of the takers, as evenly from the areas as their numbers allow."""
+        """Draw a number of the takers, as evenly from the areas as their numbers allow."""
         shuffled = self.noise.permutation(self.takers)
         area_of = self.units.area_of[shuffled]
         order = np.argsort(area_of, kind="stable")

@@ -1,6 +1,6 @@
 """The release of a protected group: a draft, its publication and its verification.
 
-A saved protection is worked out again from its plans before it is published, so that no stated figure is believed. The
+A saved protection is recomputed from its plans before it is published, so that no stated figure is believed. The
 written file is attacked as well. Verification repeats this from the folder alone: files, figures and pages. With the
 source it compares every row but for its place, and with the user's run file it repeats every attack on the file.
 
@@ -57,7 +57,7 @@ MAPPING = ("area", "attributes", "vital", "leave_out", "only")
 
 @dataclass(frozen=True)
 class Protected:
-    """A protection that was worked out again.
+    """A recomputed protection.
 
     The `report` has the statements about all points, with the chosen one named. The files that attackers learn from are
     in `auxiliary`, by name and digest. The function `attack` attacks the file that a study reads. It returns a row for
@@ -226,7 +226,7 @@ UNCHECKED = ("bound", "exact")  # proofs of the search, which only another searc
 
 
 def worked_out_again(front: Front, run: Run | None = None) -> Protection:
-    """Return the protection with every attack learned again and every figure recomputed from the plans."""
+    """Return the protection with every attack relearned and every figure recomputed from the plans."""
     study = front.study
     target = read_released(study)
     truths = truths_of(study, target)
@@ -281,7 +281,7 @@ def _positions(target: Microfile, rows: Counts64) -> Counts64:
 
 
 def refuse_unlike(front: Front, again: Protection) -> None:
-    """Raise unless a saved protection states what was worked out again."""
+    """Raise unless a saved protection agrees with the recomputed one."""
     where = first_unlike(_claims(front), _claims(front_of(again)), (*UNCHECKED, "baselines"))
     if where is not None:
         name, said, true = where
@@ -329,7 +329,7 @@ def protection_draft(
 ) -> SwapDraft:
     """Return the draft of a protected file, to be written, read back and attacked.
 
-    Attackers learn again, and their findings in the source and in the written file must agree with the protection.
+    Attackers are relearned, and their findings in the source and in the written file must agree with the protection.
     Findings that remain are refused, unless `accept` gives a reason: `{"attacks": "the areas are known anyway"}`.
     """
     chosen = front.point(int(front.details["chosen"]) if point is None else point)
@@ -353,7 +353,7 @@ def _worked_out(front: Front, number: int, run: Run) -> Protected:
     again = worked_out_again(front, run)
     refuse_unlike(front, again)
     report = report_of(front_of(again), number)
-    # The bound and its proof are those of the search; everything else was worked out again.
+    # The bound and its proof are those of the search; everything else was recomputed.
     for saved, point in zip(report["points"], front.points, strict=True):
         saved |= {"bound": swaps_of(point).bound, "exact": swaps_of(point).exact}
 
@@ -382,7 +382,7 @@ NOT_ATTACKED = "what attacks find: name as the source the run file that says wha
 
 
 def measure_again(check: Check) -> Again:
-    """Measure the released file again, and compare the manifest with itself."""
+    """Remeasure the released file, and compare the manifest with itself."""
     manifest, own, written = check.manifest, check.manifest["own"], check.written
     if settings_of(check.own).mapping() != _shared(settings_of(check.study)):
         raise InputError(f"{RUN} maps its columns otherwise", expected="the mapping of the release")
@@ -484,7 +484,7 @@ def _attack_settings(settings: GroupsSettings) -> Any:
 
 
 def attack_again(check: Check, run: str) -> list[Difference]:
-    """Attack the released file again, and compare the findings in it and in the source with the manifest."""
+    """Repeat the attacks on the released file, and compare the findings in it and in the source with the manifest."""
     own = check.manifest["own"]
     study = _named(check.study, run, check.manifest)
     if table_of(study).fingerprint != check.manifest["source"]["sha256"]:

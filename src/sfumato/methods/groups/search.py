@@ -1,4 +1,4 @@
-"""The search for a protection: the cheapest swaps at several levels, each attacked again, as cost against disclosure.
+"""The search for a protection: the cheapest swaps at several levels, attacked at each, as cost against disclosure.
 
 Attacks have roles. Plans are fitted to the known attacks, and chosen by these and by fresh ones. Held-out attacks
 judge: they are learned only when the plans are ready, so that nothing of them can affect a plan, and the verdict is
@@ -359,7 +359,7 @@ def worth_offering(levels: Sequence[Level], nothing: Level) -> list[Level]:
 def attacked_again(
     target: Microfile, level: float, made: tuple[SwapPlan, float], known: Sequence[Attack], fresh: Sequence[Attack]
 ) -> Level:
-    """Return a plan as a level, with its file attacked again by known and fresh attackers."""
+    """Return a plan as a level, after new attacks on its file by known and fresh attackers."""
     plan, slack = made
     moved = target.with_areas(plan.moved(target.area_of, target.rows))
     residual = tuple(residual_of(one, moved, "known") for one in known)

@@ -117,12 +117,12 @@ def _counted(some: Sequence[Attack]) -> Signal:
 
 
 def _wider(one: Attack) -> Floats:
-    """Return the grades of so many times the flagged records, the best first."""
+    """Return the grades of WIDER times as many records as are flagged, the best first."""
     return _first(one.grades, WIDER * max(int(one.flagged.sum()), 1))
 
 
 def _first(grades: Floats, count: float) -> Floats:
-    """Return the grades of so many records, the best first, with those equal to the last. Grades of 0 are left out."""
+    """Return the grades of the best records, with those equal to the last of them. Grades of 0 are left out."""
     wanted = min(max(int(count), 1), int((grades > 0).sum()))
     if not wanted:
         return np.zeros(len(grades))
@@ -183,7 +183,7 @@ def alone(codes: Counts64, members: Flags) -> float:
 
 
 def grouped(wide: Wide, column: int, limit: int) -> Counts64:
-    """Return a column in at most so many groups: quantiles of a number, the most frequent values of text.
+    """Return a column in a limited number of groups: quantiles of a number, the most frequent values of text.
 
     Missing values are one group.
     """

@@ -325,7 +325,7 @@ class Residual:
 
 
 def residual_of(attack: Attack, moved: Microfile, role: Role) -> Residual:
-    """Attack again after swaps. Grades do not depend on the area of a record, so only the sums are recomputed."""
+    """Repeat an attack after swaps. Grades do not depend on the area of a record, so only the sums are recomputed."""
     return _residual(attack, attack.findings(moved), role, attack.nearly(moved, MARGIN))
 
 

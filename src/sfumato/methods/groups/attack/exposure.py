@@ -53,7 +53,7 @@ class Spare(NamedTuple):
 
 
 def criteria_of(sensitive: Sequence[Sequence[int]], areas: int, significance: float, most: float) -> Criteria:
-    """Return the criteria for groups with these sensitive areas and signals of at most so many records per area."""
+    """Return the criteria for groups with these sensitive areas and signals of at most `most` records per area."""
     from scipy.special import pdtrik
 
     widest = max(len(some) for some in sensitive)

@@ -221,7 +221,7 @@ def _dealt(members: Flags, share: float, rng: np.random.Generator) -> Flags:
 
 
 def _sampled(members: Flags, others: Flags, rng: np.random.Generator) -> tuple[Counts64, float]:
-    """Return all members and at most so many others, and how many times rarer members are among all."""
+    """Return all members and a sample of the others, and how many times rarer members are among all."""
     mine, theirs = np.flatnonzero(members), np.flatnonzero(others)
     used = rng.permutation(theirs)[:OTHERS]
     return np.sort(np.concatenate([mine, used])), len(theirs) / max(len(used), 1)

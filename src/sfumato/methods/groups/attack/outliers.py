@@ -440,7 +440,7 @@ def strikingly_low(
 
 
 def chance_of(least: int, total: int, marked: int, drawn: int) -> float:
-    """Return the probability that at least so many of the drawn are marked, drawn without replacement.
+    """Return the probability of at least as many marked ones in a sample without replacement.
 
     >>> round(chance_of(3, 10, 3, 3), 5), chance_of(1, 4, 1, 4)
     (0.00833, 1.0)

@@ -205,7 +205,7 @@ class Quality:
         return np.where(df > 0, df * np.where(np.isinf(rcf), 1.0, rcf), 0.0)
 
     def passing(self, gamma: float, kappa: float, least: float) -> Flags:
-        """Return which rules have DF > 0, RCF ≥ γ, support > κ and at least so many records of the group."""
+        """Return which rules have DF > 0, RCF ≥ γ, support > κ and at least `least` records of the group."""
         return (self.df > 0) & (self.rcf >= gamma) & (self.support > kappa) & (self.inside >= least)
 
 

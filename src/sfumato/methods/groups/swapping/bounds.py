@@ -162,7 +162,7 @@ def reachable(limits: Floats, held: Floats, sensitive: Sequence[int], leaving: F
     """Return limits that swaps can reach, given the weights that givers can take away and partners bring.
 
     `leaving` is the weight of the givers of each area, and `coming` the weight of their partners as a share of it. A
-    little is left over, since partners are whole records.
+    little is left over, since a partner cannot be divided.
 
     >>> reachable(np.array([1.0, 9.0]), np.array([10.0, 5.0]), [0], np.array([6.0, 0.0]), 0.1).round(2).tolist()
     [4.9, 9.0]

@@ -187,7 +187,7 @@ def _move(row: Floats, one: int, other: int, amount: float) -> None:
             row[area] = 0.0
 
 
-GROUPS = 8  # an attribute with more values is put into so many groups
+GROUPS = 8  # an attribute with more values is divided into this number of groups
 
 
 @dataclass(frozen=True)

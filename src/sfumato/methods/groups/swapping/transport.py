@@ -224,7 +224,7 @@ def _best_few(worth: Floats, limit: float, count: int = PRICED) -> tuple[Counts6
 def _whole(problem: Transport, rows: Counts64, columns: Counts64, share: Floats, nodes: int) -> Floats:
     """Return integral pairs near the program's optimum: what is integral stays, and split givers are decided anew.
 
-    If no nodes are allowed, the largest shares are taken. Whole records cannot meet a bound exactly, so each may be
+    If no nodes are allowed, the largest shares are taken. Integral pairs cannot meet a bound exactly, so each may be
     exceeded by half a record.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp

@@ -151,7 +151,7 @@ class Units:
 
 
 DRAWN = 60  # partners that are compared for each unit
-VALUES = 12  # an attribute with more values is put into so many groups
+VALUES = 12  # an attribute with more values is divided into this number of groups
 
 
 def risks(microfile: Microfile, least: int) -> Floats:
