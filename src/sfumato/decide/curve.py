@@ -223,6 +223,7 @@ def _monotone(loss: Floats, target: Floats, degree: int) -> bool:
 
 def _held_out_errors(loss: Floats, target: Floats, degree: int) -> Floats:
     """Return the error at each step of a polynomial fitted without it and every FOLDS-th step from it."""
+    # Every FOLDS-th step is in the same fold: neighbouring steps differ little, so blocks would test extrapolation.
     errors = np.empty(len(loss))
     fold = np.arange(len(loss)) % FOLDS
     for left_out in range(FOLDS):

@@ -84,6 +84,7 @@ def why_not(front: Front, local: Front) -> str:
     one, two = front.study, local.study
     if one.columns != two.columns or one.data.missing != two.data.missing or one.search.weights != two.search.weights:
         return "its study declares other columns or weights"
+    # Labels of a level are nodes of the tree. The bound has them as labels only if the column keeps to its tree.
     if front.system == "lattice":
         for name in one.named(Role.QUASI_IDENTIFIER):
             column = one.columns[name]

@@ -142,6 +142,7 @@ class Aim:
             return None
         some = offers.some(places)
         gain = _balance(some) if self.both else self.gain(some)
+        # Losses equal to 12 digits are ties, because the same loss may be summed in another order.
         # Ties go to a point that the search evaluated, then to the first.
         loss = np.round(some.loss, 12)
         other = np.zeros(len(some)) if self.second is None else -some.values(self.second)

@@ -249,6 +249,7 @@ def _relaxed(front: Front, limits: Sequence[Limit]) -> list[str]:
             proposals.append(f"{limit.setting(limit.read(best))} reaches point {best.id}")
     if proposals:
         return proposals
+    # Limits have different units, so a violation counts as a share of the figure's range.
     spans = {limit.name: float(np.ptp([limit.read(p) for p in front.points])) or 1.0 for limit in limits}
     near = min(front.points, key=lambda p: sum(max(limit.violation(p), 0.0) / spans[limit.name] for limit in limits))
     missed = [limit.setting(limit.read(near)) for limit in limits if not limit.met(near)]

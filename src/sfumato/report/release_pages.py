@@ -25,6 +25,7 @@ BLOCK = re.compile(r'<script type="application/json" id="figures">(.*?)</script>
 
 def json_block(content: Mapping[str, Any]) -> Markup:
     """Return figures for machines inside a page, escaped so that they cannot close their element."""
+    # A value such as "</script>" in a label would end the element, and what follows would run as a page.
     text = json.dumps(content, ensure_ascii=False, allow_nan=False)
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 

@@ -174,6 +174,7 @@ class Planner:
         mine = self.sensitive[signal.group]
         sides = self._sides(mine, share)
         aim = middle(held, mine, sides)
+        # Where other areas have a record or two, a single record may stand out, so a sensitive area should have none.
         few = aim < FEW * signal.per_record
         limit = lowered(held, mine, level, 0.0 if few else aim, self.targets)
         if not self.targets and not signal.marks:
@@ -199,6 +200,7 @@ class Planner:
             np.concatenate([room, fall[floored]]),
             np.concatenate([price, price[floored]]),
         )
+        # With many bounds the integer program takes minutes, so a plan near the optimum of the linear one is taken.
         many = room.size > MANY
         pairs = least_cost(
             problem,
@@ -212,6 +214,7 @@ class Planner:
             return None
         self._pool = pairs.pool
         plan = self.between(self.givers[pairs.givers], self.takers[pairs.takers], pairs.bound)
+        # The bound is that of all pairs, so it is unknown if some takers were not priced.
         exact = pairs.exact and self.all_takers
         bound = None if not self.all_takers else plan.cost if pairs.exact else min(pairs.bound, plan.cost)
         return SwapPlan(plan.givers, plan.takers, plan.cost, bound, exact)

@@ -100,7 +100,7 @@ class Roles:
             raise InputError("no auxiliary file is declared", expected="a file that shows who is in the group")
 
     def planning(self) -> tuple[list[Attack], list[Attack]]:
-        """The attacks that plans are fitted to, and those that choose among plans."""
+        """Return the attacks that plans are fitted to, and those that choose among plans."""
         protect, first = self.settings.protect, self.settings.attack.seed
         open_files = [i for i, one in enumerate(self.settings.auxiliary) if not one.held_out]
         if not open_files:
@@ -115,7 +115,7 @@ class Roles:
         return known, self._attacks(open_files, protect.attackers, seeds, self._stop_requested)
 
     def sealed(self) -> list[Attack]:
-        """The held-out attacks that judge: other seeds, other kinds of models, other auxiliary files.
+        """Return the held-out attacks that judge: other seeds, other kinds of models, other auxiliary files.
 
         They learn to the end even after a stop request: no plan is offered without a verdict.
         """
@@ -204,7 +204,7 @@ class Level:
         return sum(r.near for r in self.residual)
 
     def worth(self) -> tuple[int, int, float]:
-        """The order of levels, less is better: findings, then near findings, then the cost."""
+        """Return a key by which levels are ordered: findings, then near findings, then the cost; less is better."""
         return self.findings, self.near, self.plan.cost
 
 
@@ -243,7 +243,7 @@ class Protection:
 
     @property
     def attacks(self) -> tuple[tuple[Attack, Role], ...]:
-        """Return every attack with its role, in the order of the reports."""
+        """Every attack with its role, in the order of the reports."""
         known: list[tuple[Attack, Role]] = [(one, "known") for one in self.known]
         return (*known, *((one, "fresh") for one in self.fresh), *((one, "sealed") for one in self.sealed))
 
@@ -286,6 +286,7 @@ def protect(study: Study, run: Run, *, test_seed: int | None = None) -> Protecti
     truths = truths_of(study, target)
     roles = Roles(study, target, truths, run)
     known, fresh = roles.planning()
+    # An attacker who has the tool and the run file must not be able to repeat the choice of partners.
     noise = np.random.default_rng(int.from_bytes(os.urandom(16)) if test_seed is None else test_seed)
     planner = Planner(study, target, truths, known, noise)
     levels, baselines = _plans(planner, known, fresh, run)
@@ -327,6 +328,7 @@ def _plans(
             levels.append(attacked_again(target, step, made, known, fresh))
         if run.tell(done, len(steps)) and levels:
             break
+    # No step was feasible, so the largest feasible one is found by bisection.
     if not levels:
         level, nearest_plan = as_far_as_possible(planner)
         if planner.targets or nearest_plan is None:

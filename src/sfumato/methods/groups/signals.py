@@ -49,6 +49,7 @@ def signals_of(
     for some in _by(used, lambda one: (one.model.attacker, one.auxiliary, one.group)):
         made = [_counted(some)] if counted_only else alike(some)[: None if likes else 1]
         for signal in made:
+            # A signal that is bounded twice would only make the program larger.
             if not any(
                 other.group == signal.group and np.array_equal(other.weights, signal.weights) for other in signals
             ):

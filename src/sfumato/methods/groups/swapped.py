@@ -82,6 +82,7 @@ def released_columns(engine: Engine, source: Source, study: Study, settings: Gro
     mapping = settings.mapping()
     columns = tuple(column for column in source.columns if column.name not in withheld)
     area = " || '-' || ".join(f"coalesce({cleaned(source, source.column(name))}, '')" for name in mapping.area)
+    # A geography that stays with its record would reveal the original area, so all of it moves with the area.
     exchanged = {*mapping.area, *settings.swap, *mapping.usually_swapped} & {column.name for column in columns}
     members = " OR ".join(meets(source, conditions) for conditions in mapping.vital.values())
     stay = [column for column in columns if column.name not in exchanged]
@@ -144,6 +145,7 @@ def exchange(
     # As columns of the released rows, whose positions differ from those in the source.
     cells = {c.name: f"coalesce({cleaned(source, replace(c, position=i))}, '')" for i, c in enumerate(released.columns)}
     area = [cells[name] for name in mapping.area if name in cells]
+    # A value that is rare in the new area marks a record that moved, although no column reveals the original area.
     if plan.swaps and area:
         stays = [(column.name, cells[column.name]) for column in released.stay]
         refuse_marked(engine, swapped.sql(mark=True), stays, " || '-' || ".join(area), "swapped")
@@ -173,6 +175,7 @@ def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> 
     usual = set(settings.mapping().usually_withheld) & set(source.names)
     withheld = vital | set(settings.withhold) | dropped | usual
     undecided = _undecided(study, settings, source, withheld)
+    # A column that was forgotten may reveal the group, so neither releasing nor withholding it is a default.
     if undecided and settings.other_columns is None:
         raise StudyError(
             f"{counted(len(undecided), 'column')} {'has' if len(undecided) == 1 else 'have'} no role: "

@@ -42,6 +42,7 @@ def following_columns(
     searched = dependences(engine, source, names, hidden, made=made)
     following = _moved_with(engine, source, area, [d for d in searched.dependences if d.protected == AREA])
     telling = [d.kept for d in searched.dependences if d.protected == AREA and not set(d.kept) & following]
+    # A number that occurs in one area only, such as a household's, is no rule with errors: it identifies the area.
     telling += [
         (one.column,) for one in searched.identifying if _tells(engine, source.column(one.column), source, area)
     ]
@@ -131,6 +132,7 @@ def stands_out(typical: Floats, counts: Counts64, exchanged: Counts64) -> bool:
     total, records = int(exchanged.sum()), int(counts.sum())
     if total == 0 or total == records:
         return False
+    # All cutting points between typical and unusual are tried, because an attacker may choose the best one.
     order = np.argsort(typical, kind="stable")
     last = np.r_[typical[order][1:] != typical[order][:-1], True]  # equally typical records stay together
     marked, hits = (np.cumsum(column[order])[last] for column in (counts, exchanged))

@@ -66,6 +66,7 @@ class Attack:
     def fuzzy(self, target: Microfile | None = None) -> Floats:
         """Return the sum of the grades of flagged records per area (equation 9), independent of the record order."""
         where, grades = (target or self.target).area_of[self.flagged], self.grades[self.flagged]
+        # Rounding depends on the order of a sum, and verification reads the records in another order.
         order = np.argsort(grades, kind="stable")
         return np.bincount(where[order], grades[order], minlength=len(self.target.areas)).astype(np.float64)
 
@@ -88,7 +89,7 @@ class Attack:
     @cached_property
     def per_record(self) -> float:
         """The contribution of one flagged record to the signal: the mean grade, weighted by the grades."""
-        grades = np.sort(self.grades[self.flagged])
+        grades = np.sort(self.grades[self.flagged])  # sorted, so that the sums do not depend on the record order
         return float((grades * grades).sum() / grades.sum()) if len(grades) and grades[-1] > 0 else 1.0
 
     def nearly(self, target: Microfile, margin: float) -> int:
@@ -157,7 +158,7 @@ class Attack:
 
     @property
     def precision(self) -> float | None:
-        """Return the average precision of the grades over the records, if the truth is known."""
+        """The average precision of the grades over the records, if the truth is known."""
         if self.truth is None:
             return None
         return average_precision(self.target.members[self.group], self.grades)

@@ -61,6 +61,7 @@ def water_level(held: Floats, amount: float) -> float:
     >>> water_level(np.array([1.0, 2.0, 9.0]), 5.0)
     4.0
     """
+    # The fullest vessels take nothing in: add vessels in rising order until the next one is above the level.
     ordered = np.sort(held)
     for count in range(1, len(ordered) + 1):
         level = (ordered[:count].sum() + amount) / count
@@ -90,6 +91,7 @@ def sides_of(held: Floats, receivers: Flags, sensitive: int, share: float) -> Si
     """
     listed = np.flatnonzero(receivers)
     relative = (held / np.maximum(held.mean(axis=1, keepdims=True), 1e-12)).mean(axis=0)
+    # More areas must rise than are sensitive, or the sensitive ones are still among the first by rank.
     count = min(max(int(np.ceil(share * len(listed) - 1e-9)), sensitive + 1), len(listed))
     order = listed[np.argsort(-relative[listed].round(9), kind="stable")]
     rising = areas_of(order[:count].tolist(), held.shape[1])
@@ -140,6 +142,7 @@ def room_for(
         return room
     moved = float((held - limits)[list(sensitive)].sum())
     level = water_level(held[sides.rising], moved)
+    # A cap on each rising area, so that no new area stands out instead of the hidden one.
     caps = np.maximum(held[sides.rising], level * (1 + slack) + 1)
     room[sides.rising] = caps - held[sides.rising]
     room[sides.staying] = STILL * (per_record + slack * level)
