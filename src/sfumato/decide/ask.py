@@ -20,18 +20,18 @@ from sfumato.base.text import number, percent
 from sfumato.data.settings import Role
 from sfumato.decide.curve import Curve, Fit, fitted
 from sfumato.decide.floor import BELOW, floor_at, floor_levels, with_floor_of
-from sfumato.decide.limits import Aim, Limits, checked, choices, limit_example, limit_names
+from sfumato.decide.limits import Aim, Limits, choices, limit_example, limit_names
 from sfumato.decide.offers import Offer, Offers, offers_of, points_of, privacy_objective, with_suppression
 from sfumato.decide.pick import Choice, Preset, presets
 from sfumato.decide.questions import Asker, Question, Relaxation, binding, reach, relaxations
 from sfumato.decide.sentences import (
+    candidate_clause,
     notes_of,
     order_warning,
     publish_command,
     table_of,
     uniqueness_warning,
     unreachable,
-    whole,
     words_of,
 )
 from sfumato.errors import InputError, MeasureError
@@ -170,7 +170,7 @@ class Answer:
     @property
     def says(self) -> str:
         """The answer in one line."""
-        return whole(self.offer, self.aim.privacy, self.aim.both)
+        return candidate_clause(self.offer, self.aim)
 
     @cached_property
     def searched(self) -> Answer | None:
@@ -322,7 +322,7 @@ def ask(
         )
     usual = searched_limit(front)
     given = usual if max_suppression is None else max_suppression
-    limits = checked(front.persons, max_loss, given, min_k, min_l)
+    limits = Limits(front.persons, max_loss, given, min_k, min_l)
     aim = _aim(front, limits, prefer)
     other = study_for(front, limits) if search is not None and takes_seconds(front) else None
 

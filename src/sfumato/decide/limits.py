@@ -36,6 +36,11 @@ class Limits:
     min_k: float | None = None
     min_l: float | None = None
 
+    def __post_init__(self) -> None:
+        for name, value in self.as_dict().items():
+            if value is not None:
+                check_limit(name, value)
+
     @property
     def allowed(self) -> int:
         """The number of records that may be suppressed."""
@@ -61,7 +66,7 @@ class Limits:
             result &= offers.l >= math.ceil(self.min_l)
         return np.asarray(result)
 
-    def as_dict(self) -> dict[str, object]:
+    def as_dict(self) -> dict[str, float | None]:
         return {name: getattr(self, name) for name in NAMES}
 
     def says(self) -> str:
@@ -79,16 +84,6 @@ class Limits:
             if getattr(self, name) is not None:
                 parts.append(f"{title} of at least {number(getattr(self, name))}")
         return ", ".join(parts)
-
-
-def checked(
-    rows: int, max_loss: float | None, max_suppression: float, min_k: float | None, min_l: float | None
-) -> Limits:
-    """Return limits, or raise if one of them is impossible."""
-    for name, value in zip(NAMES, (max_loss, max_suppression, min_k, min_l), strict=True):
-        if value is not None:
-            check_limit(name, value)
-    return Limits(rows, max_loss, max_suppression, min_k, min_l)
 
 
 def check_limit(name: str, value: float) -> None:

@@ -14,7 +14,7 @@ from sfumato.base.text import number, percent
 from sfumato.decide.curve import Curve
 from sfumato.decide.limits import Aim, Limits, choices
 from sfumato.decide.offers import Offer, Offers
-from sfumato.decide.sentences import costs, safe, what, whole
+from sfumato.decide.sentences import candidate_clause, cost_clause, k_and_l, objective_clause
 from sfumato.front import Objective
 from sfumato.measures.measure import Form
 from sfumato.measures.registry import DISTINCT_L, OF_FORM
@@ -168,8 +168,8 @@ def _relaxation(offer: Offer, best: Offer, aim: Aim, name: str, before: float, a
         if name == "max_loss"
         else f"{percent(after, before)} suppressed instead of {percent(before, after)}"
     )
-    was = what(best, aim.privacy, aim.both) if aim.both else number(best.value)
-    return Relaxation(name, before, after, offer, f"{first}: {what(offer, aim.privacy, aim.both)} instead of {was}")
+    was = objective_clause(best, aim) if aim.both else number(best.value)
+    return Relaxation(name, before, after, offer, f"{first}: {objective_clause(offer, aim)} instead of {was}")
 
 
 K, WEIGHTED = Objective.of(Form.SIZE), Objective.of(Form.MEAN_SIZE)
@@ -249,7 +249,7 @@ class Asker:
         if result is None:
             return Question(position, asks, False, self._none(limits), (), (), command)
         best = self.offers.at(result, aim.privacy)
-        says = whole(best, aim.privacy, both=False) + "."
+        says = candidate_clause(best, aim) + "."
         if aim.privacy == WEIGHTED:
             says += (
                 f" The average record is in a class of {number(best.value)} records; the smallest class has {best.k:,}."
@@ -271,7 +271,7 @@ class Asker:
         command = self.commands.get(4, "")
         if not both:
             reached = (
-                f"the best are {'; '.join(safe(offer) for offer in result)}" if result else "no release meets them"
+                f"the best are {'; '.join(k_and_l(offer) for offer in result)}" if result else "no release meets them"
             )
             says = f"Not within these limits ({limits.says()}): {reached}. {self._nearest_pair()}".rstrip()
             return Question(3, asks, True, says, tuple(result[-1:]), (), command)
@@ -284,7 +284,7 @@ class Asker:
             if alone.k > best.k
             else "k alone reaches no higher value"
         )
-        says = f"Yes: {safe(best)}, with {costs(best)} (point {best.point}); {price}."
+        says = f"Yes: {k_and_l(best)}, with {cost_clause(best)} (point {best.point}); {price}."
         return Question(3, asks, True, says, (best,), (), command)
 
     def _fourth(self) -> Question:
@@ -300,16 +300,15 @@ class Asker:
             return Question(4, asks, False, self._none(limits), (), (), command)
         best = self.offers.at(position, K)
         if best.k < 2 or (best.l or 0) < 2:
-            says = (
-                f"No: {safe(best)} is the best that this front has within these limits. {self._nearest_pair()}".rstrip()
-            )
+            says = f"No: {k_and_l(best)} is the best that this front has within these limits. {self._nearest_pair()}"
+            says = says.rstrip()
             return Question(4, asks, True, says, (best,), (), command)
         result = choices(self.offers, within, K)
-        others = [safe(offer) for offer in result if (offer.k, offer.l) != (best.k, best.l)]
+        others = [k_and_l(offer) for offer in result if (offer.k, offer.l) != (best.k, best.l)]
         if len(others) > MOST_PAIRS:
             others = [others[round(i * (len(others) - 1) / (MOST_PAIRS - 1))] for i in range(MOST_PAIRS)]
         rest = f"; also {', '.join(others)}" if others else ""
-        says = f"{safe(best)} is the best balance, with {costs(best)} (point {best.point}){rest}."
+        says = f"{k_and_l(best)} is the best balance, with {cost_clause(best)} (point {best.point}){rest}."
         rate = Curve.of(self.offers.some(limits.without("max_loss").met(self.offers)), K).rate
         near = relaxations(self.offers, limits, aim, best, rate)
         return Question(4, asks, True, says, tuple(result), tuple(result.says for result in near), command)
@@ -333,9 +332,8 @@ class Asker:
         if position is None:
             return ""
         offer = self.offers.at(position, K)
-        return (
-            f"The lowest loss with k and ℓ of at least 2 is {percent(offer.loss)}: {safe(offer)} (point {offer.point})."
-        )
+        least = f"The lowest loss with k and ℓ of at least 2 is {percent(offer.loss)}"
+        return f"{least}: {k_and_l(offer)} (point {offer.point})."
 
     def _suppressed(self) -> str:
         return Limits(self.offers.front.persons, max_suppression=self.max_suppression).says()

@@ -22,32 +22,32 @@ from sfumato.plans.boxes import BoxPlan
 from sfumato.tables.frequency import FrequencyTable
 
 
-def safe(offer: Offer) -> str:
+def k_and_l(offer: Offer) -> str:
     """Return the k and ℓ of a candidate in words."""
     return f"{K.label} {offer.k:,}" + (f" and {DISTINCT_L.label} {offer.l}" if offer.l is not None else "")
 
 
-def what(offer: Offer, privacy: Objective, both: bool) -> str:
+def objective_clause(offer: Offer, aim: Aim) -> str:
     """Return the candidate's value of the objective in words."""
-    return safe(offer) if both else f"{privacy.label} {number(offer.value)}"
+    return k_and_l(offer) if aim.both else f"{aim.privacy.label} {number(offer.value)}"
 
 
-def costs(offer: Offer) -> str:
+def cost_clause(offer: Offer) -> str:
     """Return the loss and the suppression of a candidate in words."""
     gone = f"{percent(offer.suppression)} suppressed" if offer.suppressed else "nothing suppressed"
     return f"loss {percent(offer.loss)}, {gone}"
 
 
-def whole(offer: Offer, privacy: Objective, both: bool) -> str:
+def candidate_clause(offer: Offer, aim: Aim) -> str:
     """Return a candidate in one clause: the known privacy figures, then its costs."""
-    parts = [what(offer, privacy, both)]
-    if not both and privacy.form is not Form.SIZE and offer.k > 0:
+    parts, form = [objective_clause(offer, aim)], aim.privacy.form
+    if not aim.both and form is not Form.SIZE and offer.k > 0:
         parts.append(f"{K.label} {offer.k:,}")
-    if not both and privacy.form is not Form.DIVERSITY and offer.l is not None:
+    if not aim.both and form is not Form.DIVERSITY and offer.l is not None:
         parts.append(f"{DISTINCT_L.label} {offer.l}")
-    if privacy.form not in (None, Form.MEAN_SIZE) and offer.weighted_k is not None:
+    if form not in (None, Form.MEAN_SIZE) and offer.weighted_k is not None:
         parts.append(f"{WEIGHTED_K.label} {number(offer.weighted_k)}")
-    return f"{', '.join(parts)}; {costs(offer)} (point {offer.point})"
+    return f"{', '.join(parts)}; {cost_clause(offer)} (point {offer.point})"
 
 
 class NothingWithinError(UnreachableError):

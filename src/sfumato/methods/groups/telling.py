@@ -42,7 +42,7 @@ def following_columns(
     searched = dependences(engine, source, names, hidden, made=made)
     following = _moved_with(engine, source, area, [d for d in searched.dependences if d.protected == AREA])
     telling = [d.kept for d in searched.dependences if d.protected == AREA and not set(d.kept) & following]
-    # A number that occurs in one area only, such as a household's, is no rule with errors: it identifies the area.
+    # Columns with mostly unique values, such as a household's number, are in no dependence, so each is checked.
     telling += [
         (one.column,) for one in searched.identifying if _tells(engine, source.column(one.column), source, area)
     ]
