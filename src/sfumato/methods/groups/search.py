@@ -36,7 +36,7 @@ NEAREST = 6  # partners of each giver in each area, besides those of the plan
 
 
 def improved(planner: Planner, plan: SwapPlan, known: Sequence[Attack]) -> SwapPlan | None:
-    """Return a plan with fewer or nearer findings of known attackers and others like them, or with less cost.
+    """Return a plan with fewer findings or near findings of known attackers and others like them, or less cost.
 
     It is None if no step pays. No lower bound on the cost of such a plan is known.
     """

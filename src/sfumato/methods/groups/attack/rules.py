@@ -200,7 +200,7 @@ class Quality:
 
     @property
     def fitness(self) -> Floats:
-        """The fitness (equation 24). If RCF is infinite only DF counts, and such rules rank above all finite ones."""
+        """The fitness (equation 24): DF times RCF, or DF alone if RCF is infinite."""
         df, rcf = self.df, self.rcf
         return np.where(df > 0, df * np.where(np.isinf(rcf), 1.0, rcf), 0.0)
 

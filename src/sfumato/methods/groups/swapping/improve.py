@@ -25,9 +25,9 @@ from sfumato.methods.groups.microfile import Microfile
 
 PRICE = 50.0  # the cost that is accepted for one unit of exposure
 STEPS, EACH, WORK = 15_000, 50, 30_000_000  # most steps: for each giver, and times signals times areas
-PART, HEARD = 500, 1_000_000  # steps between two stop requests, and times signals times areas
+BATCH, BATCH_WORK = 500, 1_000_000  # steps between two stop requests, and times signals times areas
 DROP, ADD, PARTNER, GIVER = range(4)
-PAYS = 1e-9
+ROUNDING = 1e-9
 
 
 class Edges(NamedTuple):
@@ -84,7 +84,7 @@ def improve(
     steps = min(STEPS, EACH * len(used), WORK // held.size)
     busy = np.zeros(len(edges.taker_area), np.bool_)
     busy[edges.taker[used[used >= 0]]] = True
-    part = max(min(PART, HEARD // held.size), 1)
+    part = max(min(BATCH, BATCH_WORK // held.size), 1)
     for done in range(0, steps, part):
         if stop is not None and stop():
             raise StoppedError("interrupted while a plan was improved; nothing was saved")
@@ -155,10 +155,10 @@ def _steps(
                 new[a] = exposure(row, weights.group[a], weights.per_record[a], criteria, spare)
             total += new[a] - exposed[a]
             # reject early, since the remaining groups cannot make up for it
-            if (total - left) * PRICE + change >= -PAYS:
+            if (total - left) * PRICE + change >= -ROUNDING:
                 total = np.inf
                 break
-        if total * PRICE + change >= -PAYS:  # nothing was changed yet, so a rejected step needs no rollback
+        if total * PRICE + change >= -ROUNDING:  # nothing was changed yet, so a rejected step needs no rollback
             continue
         for a in range(signals):
             exposed[a] = new[a]
@@ -183,7 +183,7 @@ def _move(row: Floats, one: int, other: int, amount: float) -> None:
     row[one] -= amount
     row[other] += amount
     for area in (one, other):
-        if abs(row[area]) < PAYS:
+        if abs(row[area]) < ROUNDING:
             row[area] = 0.0
 
 

@@ -78,37 +78,37 @@ def least_cost(
     all pairs: each giver is in at most one pair, so other pairs save at most each giver's least reduced cost.
     """
     rows, columns = nearest_pairs(problem.cost, problem.taker_area, NEAREST) if pool is None else pool
-    looked_at = np.unique(np.concatenate([columns, nearest_pairs(problem.cost, problem.taker_area, NEAR)[1]]))
-    everyone = np.arange(problem.cost.shape[1])
+    priced = np.unique(np.concatenate([columns, nearest_pairs(problem.cost, problem.taker_area, NEAR)[1]]))
+    all_takers = np.arange(problem.cost.shape[1])
     while True:
         if stop is not None and stop():
             raise StoppedError("interrupted while searching for pairs; nothing was saved")
         solved = _solve(problem, rows, columns)
         # Near takers are priced first, and all takers only if no near one has negative reduced cost.
-        more = None if close else _paying(problem, rows, columns, solved.prices, looked_at)
+        more = None if close else _reducing_pairs(problem, rows, columns, solved.prices, priced)
         saving = 0.0
         if more is None:
-            more = _paying(problem, rows, columns, solved.prices, everyone)
+            more = _reducing_pairs(problem, rows, columns, solved.prices, all_takers)
             if more is None:
                 break
             saving = more.saving
             if close and solved.beyond <= BEYOND + beyond and saving <= close * solved.pairs:
                 break
-            looked_at = np.union1d(looked_at, more.takers)
+            priced = np.union1d(priced, more.takers)
         rows, columns = np.concatenate([rows, more.givers]), np.concatenate([columns, more.takers])
     if solved.beyond > BEYOND + beyond:
         return None
     share = solved.shares
     exact = saving == 0.0 and bool(np.abs(share - share.round()).max(initial=0.0) <= 1e-6)
     if not exact:
-        share = _whole(problem, rows, columns, share, nodes)
+        share = _integral(problem, rows, columns, share, nodes)
     chosen = share > 0.5
     total = float(problem.cost[rows[chosen], columns[chosen]].sum())
     return Pairs(rows[chosen], columns[chosen], total, max(solved.pairs - saving, 0.0), exact, (rows, columns))
 
 
 @dataclass(frozen=True)
-class _Paying:
+class _ReducingPairs:
     """Pairs with negative reduced cost, and the most that all such pairs together could save."""
 
     givers: Counts64
@@ -185,7 +185,9 @@ def _solve(problem: Transport, rows: Counts64, columns: Counts64) -> _Solved:
     return _Solved(shares, solved.ineqlin.marginals, pairs, beyond)
 
 
-def _paying(problem: Transport, rows: Counts64, columns: Counts64, prices: Floats, takers: Counts64) -> _Paying | None:
+def _reducing_pairs(
+    problem: Transport, rows: Counts64, columns: Counts64, prices: Floats, takers: Counts64
+) -> _ReducingPairs | None:
     """Return pairs outside the program with negative reduced cost: the best few of each giver, or None."""
     givers, total = problem.cost.shape
     per_area = prices[givers + total :].reshape(problem.room.shape)
@@ -209,7 +211,7 @@ def _paying(problem: Transport, rows: Counts64, columns: Counts64, prices: Float
     if not pairs:
         return None
     givers_, takers_ = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
-    return _Paying(givers_, takers_, saving)
+    return _ReducingPairs(givers_, takers_, saving)
 
 
 def _best_few(worth: Floats, limit: float, count: int = PRICED) -> tuple[Counts64, Counts64] | None:
@@ -221,7 +223,7 @@ def _best_few(worth: Floats, limit: float, count: int = PRICED) -> tuple[Counts6
     return (rows[good], columns[good]) if good.any() else None
 
 
-def _whole(problem: Transport, rows: Counts64, columns: Counts64, share: Floats, nodes: int) -> Floats:
+def _integral(problem: Transport, rows: Counts64, columns: Counts64, share: Floats, nodes: int) -> Floats:
     """Return integral pairs near the program's optimum: what is integral stays, and split givers are decided anew.
 
     If no nodes are allowed, the largest shares are taken. Integral pairs cannot meet a bound exactly, so each may be
