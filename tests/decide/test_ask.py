@@ -18,8 +18,9 @@ import sfumato as sf
 from sfumato.cli import run
 from sfumato.decide.curve import Curve, fitted
 from sfumato.decide.limits import Limits
-from sfumato.decide.offers import Offer, Offers, Privacy, offers_of, with_suppression
+from sfumato.decide.offers import Offer, Offers, offers_of, with_suppression
 from sfumato.errors import InputError, MeasureError, UnreachableError
+from sfumato.front import Objective
 from sfumato.measures.measure import Form
 
 SMALL = {"system": "cuts", "algorithm": None, "generations": 6, "population": 16, "threads": 1, "local_search": 2}
@@ -100,10 +101,10 @@ def test_an_answer_never_breaks_a_limit_and_relaxations_pay(
     within(answer.offer, answer.limits)
     for found in answer.relaxations:
         moved = answer.limits.without(found.limit)
-        least = 1e-9 if answer.wish.privacy.form is Form.DIVERSITY and not answer.wish.both else math.log(1.1)
-        if not answer.wish.least_loss and found.limit in ("max_loss", "max_suppression"):
+        least = 1e-9 if answer.aim.privacy.form is Form.DIVERSITY and not answer.aim.both else math.log(1.1)
+        if not answer.aim.least_loss and found.limit in ("max_loss", "max_suppression"):
             within(found.offer, moved)
-            assert answer.wish.gain_of(found.offer) >= answer.wish.gain_of(answer.offer) + least - 1e-9
+            assert answer.aim.gain_of(found.offer) >= answer.aim.gain_of(answer.offer) + least - 1e-9
             assert found.after > found.before
         elif found.limit == "max_loss":
             assert found.offer.loss > answer.offer.loss
@@ -252,7 +253,7 @@ def test_flat_and_steep_stretches_and_the_curve() -> None:
     loss = np.concatenate([np.linspace(0, 0.2, 20), np.linspace(0.21, 0.25, 20), np.linspace(0.3, 1, 20)])
     rise = np.concatenate([np.linspace(0, 1, 20), np.linspace(1.1, 6, 20), np.linspace(6.05, 6.5, 20)])
     offers = _offers(loss, np.exp(rise))
-    curve = Curve.of(offers, Privacy.of(Form.MEAN_SIZE))
+    curve = Curve.of(offers, Objective.of(Form.MEAN_SIZE))
     (low, high), *_ = curve.flat()
     assert low.loss <= 0.22
     assert 0.24 <= high.loss <= 0.4

@@ -7,7 +7,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.decide.curve import Curve
-from sfumato.decide.offers import Offers, Privacy
+from sfumato.decide.offers import Offers
 from sfumato.errors import InputError
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.measure import Form
@@ -29,7 +29,7 @@ def _curve(front: Front) -> Curve:
     none, numbers = np.zeros(len(k), np.int64), np.arange(len(k))
     nothing = loss * np.nan
     offers = Offers(front, numbers, none == 0, k, none - 1, nothing, nothing, loss, none, none, none)
-    return Curve.of(offers, Privacy.of(Form.SIZE))
+    return Curve.of(offers, Objective.of(Form.SIZE))
 
 
 def test_pick_and_ask_mean_the_same_knee() -> None:

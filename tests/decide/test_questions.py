@@ -16,10 +16,11 @@ from sfumato.base.wording import as_options
 from sfumato.cli import run
 from sfumato.decide.ask import search_command
 from sfumato.decide.curve import fitted
-from sfumato.decide.limits import Limits, Wish
-from sfumato.decide.offers import Privacy, points_of
+from sfumato.decide.limits import Aim, Limits
+from sfumato.decide.offers import points_of
 from sfumato.decide.sentences import publish_command, unreachable
 from sfumato.errors import InputError, UnreachableError
+from sfumato.front import Objective
 from sfumato.measures.measure import Form
 
 FLAT: dict[str, Any] = {"role": "quasi_identifier", "hierarchy": {"build": "flat"}}
@@ -115,7 +116,7 @@ def test_what_to_try_is_possible_for_every_system(tmp_path: Path) -> None:
     front = front_of(tmp_path, "local", OWN["local"])
     limits = Limits(front.rows, max_loss=0.0, min_k=1e6, min_l=3)
     assert not limits.met(points_of(front)).any()
-    error = unreachable(front, limits, Wish(Privacy.of(Form.SIZE)))
+    error = unreachable(front, limits, Aim(Objective.of(Form.SIZE)))
     assert isinstance(error, UnreachableError)
     assert error.remedy == "relax two limits at once, or search again with other settings"
 
@@ -125,5 +126,5 @@ def test_commands_can_be_pasted(tmp_path: Path) -> None:
     words = shlex.split(search_command(0.05, folder, 2))
     assert words[:3] == ["sfumato", "search", "my fronts/one/run.toml"]
     assert words[-2:] == ["-o", "my fronts/one-problem-2"]
-    offer = points_of(front_of(tmp_path, "local", OWN["local"])).at(0, Privacy.of(Form.SIZE))
+    offer = points_of(front_of(tmp_path, "local", OWN["local"])).at(0, Objective.of(Form.SIZE))
     assert shlex.split(publish_command(folder, offer))[2] == "my fronts/one"

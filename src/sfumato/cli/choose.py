@@ -127,7 +127,7 @@ def ask_command(
 
 def _print(answer: Answer) -> None:
     from sfumato.base.text import percent
-    from sfumato.decide.sentences import safe
+    from sfumato.decide.sentences import k_and_l
 
     if answer.presets:
         offer_presets(answer.presets)
@@ -147,7 +147,7 @@ def _print(answer: Answer) -> None:
             put(f"  {text}")
         _section("Worthwhile relaxations", [relaxation.says for relaxation in answer.relaxations] or ["none nearby"])
     if answer.choices:
-        _section("Choices", ["; ".join(f"{safe(o)} at {percent(o.loss)}" for o in answer.choices)])
+        _section("Choices", ["; ".join(f"{k_and_l(o)} at {percent(o.loss)}" for o in answer.choices)])
     stretches = answer.stretches()
     shape = [f"knee: {answer.knee}"] if answer.knee else []
     shape += [f"flat, much privacy for little loss: {text}" for text in stretches["flat"]]

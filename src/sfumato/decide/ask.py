@@ -1,6 +1,7 @@
-"""The publisher's questions: the best release within limits, the binding limits and worthwhile relaxations.
+"""The best release of a front within limits, with the binding limits and the relaxations that are worth their loss.
 
-The searches that answer what a front cannot: the study, whether it takes seconds, the exact command.
+A question outside of the limits of the search is answered from the recodings of the front. This module also states the
+search that answers exactly that question, its command, and whether it takes seconds.
 """
 
 from __future__ import annotations
@@ -19,33 +20,33 @@ from sfumato.base.text import number, percent
 from sfumato.data.settings import Role
 from sfumato.decide.curve import Curve, Fit, fitted
 from sfumato.decide.floor import BELOW, floor_at, floor_levels, with_floor_of
-from sfumato.decide.limits import Limits, Wish, checked, choices, limit_example, limit_names
-from sfumato.decide.offers import Offer, Offers, Privacy, offers_of, points_of, sought, with_suppression
+from sfumato.decide.limits import Aim, Limits, choices, limit_example, limit_names
+from sfumato.decide.offers import Offer, Offers, offers_of, points_of, privacy_objective, with_suppression
 from sfumato.decide.pick import Choice, Preset, presets
 from sfumato.decide.questions import Asker, Question, Relaxation, binding, reach, relaxations
 from sfumato.decide.sentences import (
-    alone,
-    alphabetical,
+    candidate_clause,
     notes_of,
+    order_warning,
     publish_command,
     table_of,
+    uniqueness_warning,
     unreachable,
-    whole,
     words_of,
 )
 from sfumato.errors import InputError, MeasureError
-from sfumato.front import Front
+from sfumato.front import Front, Objective
 from sfumato.measures.measure import Form
 from sfumato.measures.registry import DISTINCT_L, PROSECUTOR_RISK, K, measure
 from sfumato.plans.recodings import LevelPlan
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
 
-QUICK = 200_000_000  # evaluations times tuples, which is a few seconds of the compiled walk
+QUICK = 200_000_000  # evaluations times tuples: a few seconds of the compiled walk
 
 
 def searched_limit(front: Front) -> float:
-    """The share that a front's search was allowed to suppress; 1 where any suppression was."""
+    """Return the share that the search of a front was allowed to suppress; 1 if there was no limit."""
     settings = front.study.search
     if front.system == "cuts" and not settings.max_suppression:
         rule = settings.suppression or ""
@@ -55,7 +56,7 @@ def searched_limit(front: Front) -> float:
 
 
 def study_for(front: Front, limits: Limits) -> Study | None:
-    """The study whose front answers a question that is outside of a front's limits; None where it is inside."""
+    """Return the study whose front answers a question outside of a front's limits, or None if it is inside."""
     changed: dict[str, Any] = {}
     settings = front.study.search
     if limits.max_suppression != searched_limit(front):
@@ -67,17 +68,17 @@ def study_for(front: Front, limits: Limits) -> Study | None:
 
 
 def takes_seconds(front: Front) -> bool:
-    """Whether a search like the one that found a front takes seconds: it was complete, and did little."""
+    """Return whether a search like that of a front takes seconds: it was complete and evaluated few nodes."""
     return front.exact and front.system == "lattice" and front.evaluations * (front.tuples or front.rows) <= QUICK
 
 
 def searched_folder(folder: Path, max_suppression: float) -> Path:
-    """Where the command that searches with another limit puts its front."""
+    """Return the folder in which the command that searches with another limit writes its front."""
     return folder.with_name(f"{folder.name}-suppression-{max_suppression:g}")
 
 
 def search_command(max_suppression: float, folder: Path | None, problem: int | None = None) -> str:
-    """The command that searches the same study with another limit, or for another of the four problems."""
+    """Return the command that searches the same study with another limit, or for another of the four problems."""
     run = "run.toml" if folder is None else str(folder / "run.toml")
     name = "front" if folder is None else str(folder).rstrip("/")
     words = ["sfumato", "search", run]
@@ -91,38 +92,41 @@ def search_command(max_suppression: float, folder: Path | None, problem: int | N
 
 
 def better_searches(front: Front, max_suppression: float, folder: Path | None) -> dict[int, str]:
-    """For each of the four questions the search that seeks exactly it; none where the front's own did."""
+    """Return, for each of the four questions, the command of the search for exactly that question.
+
+    A question that the search of the front was for has none.
+    """
     if not front.recodes:
         return {}
     settings = front.study.search
     usual = searched_limit(front)
     limit = max_suppression if max_suppression < 1 else 0.1
-    sought = [measure(objective.name) for objective in front.objectives]
+    measures = [measure(objective.name) for objective in front.objectives]
     result = {}
-    if not (any(result.histogram is Form.MEAN_SIZE for result in sought) and usual == 0):
+    if not (any(each.histogram is Form.MEAN_SIZE for each in measures) and usual == 0):
         result[1] = search_command(0.0, folder, problem=1)
-    if not (K in sought and DISTINCT_L not in sought and usual == limit):
+    if not (K in measures and DISTINCT_L not in measures and usual == limit):
         result[2] = search_command(limit, folder, problem=2)
     sensitive = any(column.role.value == "sensitive" for column in front.study.columns.values())
-    if sensitive and not (K in sought and DISTINCT_L in sought and usual == limit and not settings.reproduction):
+    if sensitive and not (K in measures and DISTINCT_L in measures and usual == limit and not settings.reproduction):
         result[4] = search_command(limit, folder, problem=4)
     return result
 
 
 class OutsideError(InputError):
-    """A question that a front cannot answer; its remedy is the search that does."""
+    """A question that a front cannot answer. Its remedy is the search that can."""
 
 
-USUAL_LOSS, USUAL_SUPPRESSION = 0.25, 0.10  # of the four questions, where nothing limits them
+USUAL_LOSS, USUAL_SUPPRESSION = 0.25, 0.10  # used for the four questions if no limit is given
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer:
-    """The best offer within limits and all that helps to judge it. `choice` can be published."""
+    """The best release within limits, with all that helps to judge it. `choice` can be published."""
 
     front: Front
     limits: Limits
-    wish: Wish
+    aim: Aim
     offer: Offer
     words: tuple[str, ...]
     binds: tuple[str, ...]
@@ -148,32 +152,32 @@ class Answer:
         rows += [["loss / floor", f"{self.above_floor[1]:.2f}"]] if self.above_floor else []
         rows += [["binding limits", ", ".join(self.binds) or "none"]]
         rows += [["could be relaxed", result.says] for result in self.relaxations[:3]]
-        same = self.wish.privacy.measure == self.front.objectives[0].name
+        same = self.aim.privacy.name == self.front.objectives[0].name
         picture = self.front.picture(offer.point, (offer.loss, float(offer.value)) if same else None)
         return card(f"Answer: {self.says}", ["figure", "value"], rows, picture, self.notes[:3])
 
     @cached_property
     def presets(self) -> tuple[Preset, ...]:
-        """Common limits with the points they lead to, where no limit was given: nothing is recommended then."""
+        """Common limits with the points they lead to, if no limit was given. The answer then recommends no release."""
         return presets(self.front) if self.limits.given() == ["max_suppression"] else ()
 
     @property
     def knee(self) -> str:
-        """The knee of the curve in words, with its scale; empty where there is none."""
+        """The knee of the curve in words, with its scale; empty if there is none."""
         knee = self.curve.knee()
         return f"{self.step(knee)} (point {knee.point}), {self.curve.scale}" if knee else ""
 
     @property
     def says(self) -> str:
         """The answer in one line."""
-        return whole(self.offer, self.wish.privacy, self.wish.both)
+        return candidate_clause(self.offer, self.aim)
 
     @cached_property
     def searched(self) -> Answer | None:
-        """The answer of a search for exactly this question, where the front's own was for another and takes seconds.
+        """The answer of a search for exactly this question, if the front was searched for another one.
 
-        None where the front was searched for this question already, or a search takes longer (`command` is the one to
-        run).
+        It is None if the front was searched for this question, or if a search takes longer than seconds. In the second
+        case `command` is the command to run.
         """
         return None if self.search is None else self.search()
 
@@ -184,12 +188,12 @@ class Answer:
             return False
         other = self.searched.offer
         less = other.loss < self.offer.loss - 1e-12
-        more = self.wish.gain_of(other) - self.wish.gain_of(self.offer)
-        return less if self.wish.least_loss else more > 1e-9 or (more > -1e-9 and less)
+        more = self.aim.gain_of(other) - self.aim.gain_of(self.offer)
+        return less if self.aim.least_loss else more > 1e-9 or (more > -1e-9 and less)
 
     @cached_property
     def choice(self) -> Choice:
-        """What `sf.publish` takes: the point, under the suppression that the answer has."""
+        """The choice for `sf.publish`: the point, with the suppression of the answer."""
         front, offer = self.front, self.offer
         if not offer.searched:
             front = with_suppression(front, offer.point, offer.suppress_below, offer.diversity_below)
@@ -197,14 +201,15 @@ class Answer:
 
     @property
     def about(self) -> str:
-        """What the curve is of."""
-        return self.wish.privacy.title + (f" with ℓ of at least {self.floor}" if self.floor > 1 else "")
+        """The measure on the curve, in words."""
+        return self.aim.privacy.label + (f" with ℓ of at least {self.floor}" if self.floor > 1 else "")
 
     @property
     def above_floor(self) -> tuple[float, float] | None:
-        """What every recoding with these labels loses at the answer's k, and how many times that the answer loses.
+        """The lower bound of the loss at the answer's k, and the ratio of the answer's loss to it.
 
-        The ratio is without the records left out. None where the front has no floor, or none for so small a k.
+        The bound holds for every recoding with these labels. The ratio leaves out the records that the missing rule
+        left out. It is None if the front has no lower bound, or none for so small a k.
         """
         lowest = floor_at(floor_levels(self.front), float(self.offer.k))
         ratio = self.front.ratio(self.offer.loss, lowest) if lowest else None
@@ -212,33 +217,34 @@ class Answer:
 
     @property
     def floor_says(self) -> str:
-        """The floor and the ratio to it in a sentence; empty where there is none."""
+        """The lower bound and the ratio to it in a sentence; empty if there is none."""
         if self.above_floor is None:
             return ""
         lowest, ratio = self.above_floor
         return f"{BELOW} {percent(lowest)} at this k: the answer loses {ratio:.2f} times the floor"
 
     def stretches(self) -> dict[str, list[str]]:
-        """Flat and steep stretches in words."""
+        """Return the flat and the steep stretches of the curve in words."""
         return {
             kind: [f"{self.step(a)} → {self.step(b)}" for a, b in result]
             for kind, result in (("flat", self.curve.flat()), ("steep", self.curve.steep()))
         }
 
     def step(self, offer: Offer) -> str:
-        """A step of the curve in words."""
-        return f"{self.wish.privacy.title} {number(offer.value)} at {percent(offer.loss)}"
+        """Return a step of the curve in words."""
+        return f"{self.aim.privacy.label} {number(offer.value)} at {percent(offer.loss)}"
 
-    def as_dict(self) -> dict[str, Any]:
-        """As `sfumato ask --json` prints it.
+    def as_dict(self) -> dict[str, object]:
+        """Return the answer as `sfumato ask --json` prints it.
 
         Returns:
             A dictionary.
         """
-        knee = self.curve.knee()
+        knee, privacy = self.curve.knee(), self.aim.privacy
+        seeks = "both" if self.aim.both else privacy.form or privacy.name
         pairs = {"flat": self.curve.flat(), "steep": self.curve.steep()}
         return {
-            "asked": self.limits.as_dict() | {"seeks": "both" if self.wish.both else self.wish.privacy.name},
+            "asked": self.limits.as_dict() | {"seeks": seeks},
             "answer": None
             if self.presets
             else self.offer.as_dict() | {"says": self.says, "words": list(self.words), "publish": self.publish},
@@ -274,13 +280,15 @@ def ask(
     folder: Path | None = None,
     search: Callable[..., Front] | None = None,
 ) -> Answer:
-    """The best release within limits: most privacy, or with `min_k` or `min_l` and no loss limit the least loss.
+    """Return the best release within limits: the one with most privacy, or the one with least loss.
 
-    The suppression limit is the searched one unless given. k and ℓ together are balanced; `prefer` seeks one of them
-    ("k" or "l"). With the table at hand it is not read again; `folder` is that of the front, which
-    commands that are offered name. A question outside of the limits that the front was searched with is answered from
-    its recodings; with a `search`, `answer.searched` is the answer of a search for exactly that question, if it takes
-    seconds, and what the recodings cannot tell at all is answered by that search.
+    Least loss is the objective if `min_k` or `min_l` is given without `max_loss`. The suppression limit is that of the
+    search unless given. If the front was searched for k and ℓ, both are balanced; `prefer` selects one of them ("k" or
+    "l"). A `table` is used instead of reading the table, and `folder` is the folder that the suggested commands name.
+
+    A question outside of the limits of the search is answered from the recodings of the front. With a `search`,
+    `answer.searched` is the answer of a search for exactly that question, if it takes seconds. That search also answers
+    what the recodings cannot.
 
     Args:
         front: the front.
@@ -314,8 +322,8 @@ def ask(
         )
     usual = searched_limit(front)
     given = usual if max_suppression is None else max_suppression
-    limits = checked(front.persons, max_loss, given, min_k, min_l)
-    wish = _wish(front, limits, prefer)
+    limits = Limits(front.persons, max_loss, given, min_k, min_l)
+    aim = _aim(front, limits, prefer)
     other = study_for(front, limits) if search is not None and takes_seconds(front) else None
 
     def by_search() -> Answer:
@@ -334,7 +342,7 @@ def ask(
         )
 
     try:
-        offers = _offers(front, limits, wish, usual, folder)
+        offers = _offers(front, limits, aim, usual, folder)
     except OutsideError:
         if other is None:
             raise
@@ -346,40 +354,40 @@ def ask(
                 expected="a search with a constraint on distinct_l, or no min_l",
             )
         raise MeasureError("min_l where no column is sensitive", expected="a sensitive column, or no min_l")
-    result = wish.best(offers, limits.met(offers))
+    result = aim.best(offers, limits.met(offers))
     if max_loss is None and min_k is None and min_l is None and result is not None:
-        steps = Curve.of(offers.some(limits.met(offers)), wish.privacy)
-        best = steps.knee() or offers.at(result, wish.privacy)
+        steps = Curve.of(offers.some(limits.met(offers)), aim.privacy)
+        best = steps.knee() or offers.at(result, aim.privacy)
     elif result is None:
         if other is not None:
             return by_search()
-        raise unreachable(front, limits, wish)
+        raise unreachable(front, limits, aim)
     else:
-        best = offers.at(result, wish.privacy)
+        best = offers.at(result, aim.privacy)
     level = limits.without("max_loss").met(offers)
-    floor = (best.l or 0) if wish.both and max_loss is not None else 0
-    if floor:  # k and ℓ have a surface of trade-offs; the curve is the one through the answer
+    floor = (best.l or 0) if aim.both and max_loss is not None else 0
+    if floor:  # k and ℓ form a surface of trade-offs; the curve is its section through the answer
         level &= offers.l >= floor
-    curve = Curve.of(offers.some(level), wish.privacy)
+    curve = Curve.of(offers.some(level), aim.privacy)
     table = table_of(front) if table is None else table
     commands = better_searches(front, limits.max_suppression, folder)
     return Answer(
         front=front,
         limits=limits,
-        wish=wish,
+        aim=aim,
         offer=best,
         words=words_of(front, best, table),
-        binds=binding(offers, limits, wish, best),
-        relaxations=relaxations(offers, limits, wish, best, curve.rate),
-        choices=tuple(choices(offers, limits.met(offers), wish.privacy)) if wish.both else (),
+        binds=binding(offers, limits, aim, best),
+        relaxations=relaxations(offers, limits, aim, best, curve.rate),
+        choices=tuple(choices(offers, limits.met(offers), aim.privacy)) if aim.both else (),
         curve=curve,
         floor=floor,
         fit=fitted(curve.loss, curve.values),
-        questions=_four(front, offers, limits, commands),
+        questions=_questions(front, offers, limits, commands),
         notes=(
-            *alone(offers, limits, best),
+            *uniqueness_warning(offers, limits, best),
             *notes_of(front, limits, best, usual, other is not None),
-            *alphabetical(front, table),
+            *order_warning(front, table),
         ),
         command="" if limits.max_suppression == usual else search_command(limits.max_suppression, folder),
         publish=publish_command(folder, best),
@@ -387,33 +395,33 @@ def ask(
     )
 
 
-def _wish(front: Front, limits: Limits, prefer: str | None) -> Wish:
+def _aim(front: Front, limits: Limits, prefer: str | None) -> Aim:
     if prefer not in (None, Form.SIZE, Form.DIVERSITY):
         raise InputError(f'prefer is "{prefer}"', expected="k or l")
     names = {objective.name for objective in front.objectives}
     least = limits.max_loss is None and (limits.min_k is not None or limits.min_l is not None)
     if prefer is not None:
         second = Form.SIZE if prefer == Form.DIVERSITY else Form.DIVERSITY
-        return Wish(Privacy.of(Form(prefer)), least_loss=least, second=Privacy.of(second))
+        return Aim(Objective.of(Form(prefer)), least_loss=least, second=Objective.of(second))
     both = {K.name, DISTINCT_L.name} <= names
-    return Wish(sought(front, limits.max_suppression == 0, both), both, least)
+    return Aim(privacy_objective(front, limits.max_suppression == 0, both), both, least)
 
 
-def _offers(front: Front, limits: Limits, wish: Wish, usual: float, folder: Path | None) -> Offers:
-    """What can be told: from histograms where they tell what is sought, else of the points as they are.
+def _offers(front: Front, limits: Limits, aim: Aim, usual: float, folder: Path | None) -> Offers:
+    """Return the candidates of a front: from class histograms if these determine the objective, else its points.
 
-    A point whose classes have labels of their own has no other suppression than its own.
+    A point whose classes have their own labels has no suppression but its own.
     """
     if not front.recodes:
         return points_of(front)
-    stated = wish.privacy.form is not None
+    stated = aim.privacy.form is not None
     others = any(isinstance(point.plan, LevelPlan) and point.plan.limits for point in front.points)
     if front.classes is not None and stated and not others:
         reached = max(reach(limits.max_suppression, 0.5), reach(USUAL_SUPPRESSION, 0.5))
         return _demanded(front, offers_of(front, int(np.ceil(reached * front.persons))))
     if limits.max_suppression != usual:
         why = (
-            "it was saved without its classes" if stated else f"{wish.privacy.title} cannot be derived from class sizes"
+            "it was saved without its classes" if stated else f"{aim.privacy.label} cannot be derived from class sizes"
         )
         if stated and others:
             why = "its classes are also suppressed by criteria that sizes and diversities do not tell"
@@ -427,14 +435,14 @@ def _offers(front: Front, limits: Limits, wish: Wish, usual: float, folder: Path
 
 
 def _demanded(front: Front, offers: Offers) -> Offers:
-    """The offers that keep what the search demanded: another suppression must not give it up."""
+    """Return the candidates that keep the constraints of the search, which another suppression may violate."""
     least = front.study.search.constraints
     risk = least.get(PROSECUTOR_RISK.name, 1.0)
     k, l = max(least.get(K.name, 0.0), 1.0 / risk), least.get(DISTINCT_L.name, 0.0)
     return offers.some((offers.k >= k - 1e-9) & (offers.l >= l - 1e-9 if l > 1 else True))
 
 
-def _four(front: Front, offers: Offers, limits: Limits, commands: dict[int, str]) -> tuple[Question, ...]:
+def _questions(front: Front, offers: Offers, limits: Limits, commands: dict[int, str]) -> tuple[Question, ...]:
     limit = limits.max_suppression if limits.max_suppression < 1 else USUAL_SUPPRESSION
     loss = USUAL_LOSS if limits.max_loss is None else limits.max_loss
     secret = any(column.role.value == "sensitive" for column in front.study.columns.values())

@@ -1,37 +1,38 @@
-"""The shape of a trade-off: its steps, its knee, where more privacy costs almost nothing and where it costs much.
+"""The trade-off between privacy and loss: its steps, its knee, its flat and steep stretches, and a fitted curve.
 
-A curve through a trade-off: a polynomial of low degree, offered with its error or refused with the reason.
+The fitted curve is a polynomial of low degree. It is returned with its error, or refused with the reason.
 """
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from sfumato.algorithms.dominance import comparable, first_non_dominated
 from sfumato.base.arrays import Counts64, Floats
-from sfumato.decide.offers import Offer, Offers, Privacy
+from sfumato.decide.offers import Offer, Offers
 from sfumato.decide.pick import knee_place
 from sfumato.errors import counted
+from sfumato.front import Objective
 
-STEPS = 600  # a curve with more is thinned before its stretches are sought
-STRETCH = 3.0  # a flat stretch gains three times as fast as the whole curve, a steep one a third as fast
-LEAST = 0.04  # share of the whole gain (flat) or of the whole loss (steep) that makes a stretch worth telling
+STEPS = 600  # a curve with more steps is thinned before its stretches are computed
+STRETCH = 3.0  # a flat stretch gains three times as fast as the curve on average, a steep one a third as fast
+LEAST_SHARE = 0.04  # least share of all gain (flat) or of all loss (steep) that makes a stretch
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The best of what is sought at every loss: steps of rising loss and rising gain, as places among offers."""
+    """The highest privacy at every loss: steps of rising loss and rising gain, as positions among candidates."""
 
     offers: Offers
-    privacy: Privacy
+    privacy: Objective
     places: Counts64
 
     @classmethod
-    def of(cls, offers: Offers, privacy: Privacy) -> Curve:
+    def of(cls, offers: Offers, privacy: Objective) -> Curve:
+        """Return the non-dominated candidates in the order of their loss."""
         values = offers.values(privacy)
         known = np.flatnonzero(np.isfinite(values))
         gain = privacy.gain(values[known])
@@ -59,28 +60,28 @@ class Curve:
 
     @property
     def rate(self) -> float:
-        """What the whole curve gains for a loss of 1: what a step must beat to pay."""
+        """The gain of the whole curve per unit of loss, which a relaxation must exceed."""
         if len(self) < 2:
             return 0.0
         return float(np.ptp(self.gain) / max(np.ptp(self.loss), 1e-9))
 
     def knee(self) -> Offer | None:
-        """The step farthest on the good side of the line between the ends."""
+        """Return the step farthest above the line between both ends, or None."""
         step = knee_place(self.gain, self.loss)
         return None if step is None else self.at(step)
 
     @property
     def scale(self) -> str:
-        """The scale on which the knee is one."""
-        kind = "an even" if self.privacy.direction == "min" else "a logarithmic"
-        return f"on {kind} scale of {self.privacy.title} and an even one of loss"
+        """The scale on which the knee was found."""
+        kind = "a logarithmic" if self.privacy.logarithmic else "an even"
+        return f"on {kind} scale of {self.privacy.label} and an even one of loss"
 
     def flat(self, limit: int = 3) -> list[tuple[Offer, Offer]]:
-        """Stretches that gain much for almost no loss, the most gain first."""
+        """Return the stretches that gain much for almost no loss, the most gain first."""
         return self._stretches(limit, flat=True)
 
     def steep(self, limit: int = 3) -> list[tuple[Offer, Offer]]:
-        """Stretches that lose much for almost no gain, the most loss first."""
+        """Return the stretches that lose much for almost no gain, the most loss first."""
         return self._stretches(limit, flat=False)
 
     def _stretches(self, limit: int, flat: bool) -> list[tuple[Offer, Offer]]:
@@ -90,32 +91,32 @@ class Curve:
         gain, loss = self.gain[steps] / np.ptp(self.gain), self.loss[steps] / np.ptp(self.loss)
         rise, run = gain[None, :] - gain[:, None], loss[None, :] - loss[:, None]
         if flat:
-            length = np.where((rise >= STRETCH * run) & (rise >= LEAST), rise, 0.0)
+            length = np.where((rise >= STRETCH * run) & (rise >= LEAST_SHARE), rise, 0.0)
         else:
-            length = np.where((rise * STRETCH <= run) & (run >= LEAST), run, 0.0)
+            length = np.where((rise * STRETCH <= run) & (run >= LEAST_SHARE), run, 0.0)
         length = np.triu(length, 1)
         result: list[tuple[Offer, Offer]] = []
         while len(result) < limit and length.max() > 0:
             a, b = (int(position) for position in np.unravel_index(int(np.argmax(length)), length.shape))
             result.append((self.at(int(steps[a])), self.at(int(steps[b]))))
-            # What overlaps what was found is no further stretch.
+            # A stretch that overlaps an earlier one is left out.
             length[:b, a + 1 :] = 0.0
         return result
 
 
-FEWEST = 12  # steps of a curve
+FEWEST = 12  # least number of steps for a fit
 DEGREES = (1, 2, 3, 4)
-TYPICAL, WORST = 1.25, 2.5  # the factors by which a curve may be off, typically and at its worst step
-MIDDLE = (0.05, 0.95)  # where a curve does not reach the ends of the loss, it may still fit between
-EXPLAINED = 0.9  # the share of the variation that a curve must explain for steps it was not fitted to
+TYPICAL, WORST = 1.25, 2.5  # factors by which a curve may be off, typically and at its worst step
+MIDDLE = (0.05, 0.95)  # the share of the loss axis that is fitted if no curve reaches both ends
+EXPLAINED = 0.9  # share of the variation that a curve must explain in steps it was not fitted to
 FOLDS = 8
 
 
 @dataclass(frozen=True)
 class Fit:
-    """log(value) as a polynomial of the loss, if it fits: `error` is the factor it is typically off by.
+    """A polynomial of the loss for log(value), if one fits. `error` is the factor by which it is typically off.
 
-    The error is that of steps the curve was not fitted to (cross-validation).
+    The error is measured by cross-validation, on steps that the polynomial was not fitted to.
     """
 
     fits: bool
@@ -128,10 +129,11 @@ class Fit:
     explained: float | None = None
 
     def value(self, loss: float) -> float:
-        """What the curve says at a loss."""
+        """Return the value of the polynomial at a loss."""
         return float(np.exp(np.polynomial.polynomial.polyval(loss, self.coefficients)))
 
     def says(self, title: str) -> str:
+        """Return the polynomial and its error in words, or why there is none."""
         if not self.fits:
             return f"No curve was fitted: {self.reason}."
         powers = ["", "·x", "·x²", "·x³", "·x⁴"]
@@ -142,7 +144,7 @@ class Fit:
             f"typically off by a factor of {self.error:.2f}, at worst {self.worst:.2f}."
         )
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         if not self.fits:
             return {"fits": False, "reason": self.reason, "error_factor": self.error}
         return {
@@ -174,24 +176,24 @@ def fitted(loss: Floats, values: Floats) -> Fit:
         return Fit(False, f"privacy takes {different} and a curve needs at least {FEWEST}")
     if values.min() <= 0:
         return Fit(False, "some values of the privacy measure are zero or negative")
-    result = _fitted(loss, values)
+    result = _best_polynomial(loss, values)
     inside = (loss >= loss.min() + MIDDLE[0] * np.ptp(loss)) & (loss <= loss.min() + MIDDLE[1] * np.ptp(loss))
     if result.fits or np.count_nonzero(inside) < FEWEST:
         return result
-    middle = _fitted(loss[inside], values[inside])
+    middle = _best_polynomial(loss[inside], values[inside])
     return middle if middle.fits else result
 
 
-def _fitted(loss: Floats, values: Floats) -> Fit:
+def _best_polynomial(loss: Floats, values: Floats) -> Fit:
     target = np.log(values)
-    rising = [degree for degree in DEGREES if _one_way(loss, target, degree)]
+    rising = [degree for degree in DEGREES if _monotone(loss, target, degree)]
     if not rising:
         return Fit(False, "no fitted polynomial is monotone")
-    errors = {degree: _unseen(loss, target, degree) for degree in rising}
-    # A higher degree must predict clearly better, or the simpler curve is kept.
-    degree = min(d for d in rising if _size(errors[d]) <= 1.05 * min(_size(e) for e in errors.values()))
+    errors = {degree: _held_out_errors(loss, target, degree) for degree in rising}
+    # A higher degree must predict clearly better, or else the simpler polynomial is kept.
+    degree = min(d for d in rising if _rms(errors[d]) <= 1.05 * min(_rms(e) for e in errors.values()))
     off = errors[degree]
-    factor = float(np.exp(_size(off)))
+    factor = float(np.exp(_rms(off)))
     explained = 1.0 - float(np.mean(off**2)) / max(float(np.var(target)), 1e-12)
     worst = float(np.exp(np.max(np.abs(off))))
     if factor > TYPICAL or worst > WORST:
@@ -206,20 +208,22 @@ def _fitted(loss: Floats, values: Floats) -> Fit:
 
 def _polynomial(loss: Floats, target: Floats, degree: int) -> Floats:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # neighbours may stand so close that a fold is badly conditioned: it loses then
+        # steps with nearly equal loss can make a fold badly conditioned; its error then rules the degree out
+        warnings.simplefilter("ignore")
         result = np.polynomial.Polynomial.fit(loss, target, degree).convert().coef
     return np.asarray(np.pad(result, (0, degree + 1 - len(result))))
 
 
-def _one_way(loss: Floats, target: Floats, degree: int) -> bool:
-    """Whether the curve never turns back between the ends."""
+def _monotone(loss: Floats, target: Floats, degree: int) -> bool:
+    """Return whether the polynomial is monotone between the ends."""
     inside = np.linspace(loss.min(), loss.max(), 200)
     steps = np.diff(np.polynomial.polynomial.polyval(inside, _polynomial(loss, target, degree)))
     return bool(np.all(np.sign(target[-1] - target[0]) * steps >= -1e-3 * np.ptp(target)))
 
 
-def _unseen(loss: Floats, target: Floats, degree: int) -> Floats:
-    """The error at each step of a curve fitted without it and every FOLDS-th step from it."""
+def _held_out_errors(loss: Floats, target: Floats, degree: int) -> Floats:
+    """Return the error at each step of a polynomial fitted without it and every FOLDS-th step from it."""
+    # Every FOLDS-th step is in the same fold: neighbouring steps differ little, so blocks would test extrapolation.
     errors = np.empty(len(loss))
     fold = np.arange(len(loss)) % FOLDS
     for left_out in range(FOLDS):
@@ -229,5 +233,6 @@ def _unseen(loss: Floats, target: Floats, degree: int) -> Floats:
     return errors
 
 
-def _size(errors: Floats) -> float:
+def _rms(errors: Floats) -> float:
+    """Return the root mean square of errors."""
     return float(np.sqrt(np.mean(errors**2)))

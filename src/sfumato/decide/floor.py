@@ -1,8 +1,8 @@
-"""A floor under a front: what no recoding with the same labels loses less than, from a front of local recodings.
+"""The lower bound of the loss of a front, from a front of local recodings.
 
-The floor of the local system holds for every recoding whose labels it knows: nodes of the trees where a column keeps to
-its tree, runs of neighbouring values elsewhere; whatever is suppressed. It rises with k, so at a k between two that
-were searched the one below holds.
+The bound of the local method holds for every recoding whose labels it knows, whatever is suppressed. These labels are
+nodes of the tree where a column keeps to its tree, and runs of neighbouring values elsewhere. The bound rises with k,
+so between two values of k that were searched the bound of the smaller one holds.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from sfumato.front import Front
 from sfumato.measures.registry import K
 
 BELOW = "no recoding with these labels below"
-Levels = Sequence[tuple[float, float]]  # k, and the share that is lost at least
+Levels = Sequence[tuple[float, float]]  # k, and the lower bound of the loss
 
 
 def floor_levels(front: Front) -> list[tuple[float, float]]:
-    """The floor that a front of local recodings proves at each k, or that was put under another front before."""
+    """Return the lower bound at each k: that of local recodings, or the one that was added to another front."""
     if front.system == "local":
         result = [(p.values[K.name], float(p.details["floor"])) for p in front.points if "floor" in p.details]
         return sorted(result)
@@ -28,12 +28,12 @@ def floor_levels(front: Front) -> list[tuple[float, float]]:
 
 
 def local_points(front: Front) -> list[tuple[float, float]]:
-    """k and loss of the local recodings whose floor was put under a front; none for a front of its own."""
+    """Return k and loss of the local recodings whose lower bound was added to a front."""
     return [(float(k), float(loss)) for k, loss in front.details.get("local", ())]
 
 
 def floor_at(levels: Levels, k: float) -> float | None:
-    """What is lost at least where every class has k records; None below all that were searched.
+    """Return the lower bound of the loss if every class has k records; None below every k that was searched.
 
     >>> floor_at([(2, 0.01), (5, 0.03)], 4), floor_at([(2, 0.01)], 1)
     (0.01, None)
@@ -42,7 +42,10 @@ def floor_at(levels: Levels, k: float) -> float | None:
 
 
 def ratios(front: Front, levels: Levels) -> tuple[float, float] | None:
-    """The least and the largest ratio of a point's loss to the floor at its k, without the records left out."""
+    """Return the least and the largest ratio of a point's loss to the lower bound at its k.
+
+    Records that the missing rule left out are not counted.
+    """
     if K.name not in [objective.name for objective in front.objectives]:
         return None
     floors = [(point.loss, floor_at(levels, point.values[K.name])) for point in front.points]
@@ -52,7 +55,7 @@ def ratios(front: Front, levels: Levels) -> tuple[float, float] | None:
 
 
 def with_floor(front: Front, local: Front) -> Front:
-    """A front with the floor of local recodings of the same study under it; refused where the floor does not hold."""
+    """Return a front with the lower bound of local recodings of the same study; raise if it does not hold."""
     reason = why_not(front, local)
     if reason:
         raise InputError(
@@ -65,13 +68,13 @@ def with_floor(front: Front, local: Front) -> Front:
 
 
 def with_floor_of(front: Front, other: Front) -> Front:
-    """A front of the same study with the floor that was put under another one."""
+    """Return a front of the same study with the lower bound that was added to another one."""
     kept = {name: other.details[name] for name in ("floor", "local") if name in other.details}
     return replace(front, details={**front.details, **kept}) if kept else front
 
 
 def why_not(front: Front, local: Front) -> str:
-    """Why a floor does not hold for a front; empty if it does."""
+    """Return why a lower bound does not hold for a front; empty if it does."""
     if local.system != "local" or not floor_levels(local):
         return "the other front has no floor"
     if front.system not in ("lattice", "cuts", "local"):
@@ -81,6 +84,7 @@ def why_not(front: Front, local: Front) -> str:
     one, two = front.study, local.study
     if one.columns != two.columns or one.data.missing != two.data.missing or one.search.weights != two.search.weights:
         return "its study declares other columns or weights"
+    # Labels of a level are nodes of the tree. The bound has them as labels only if the column keeps to its tree.
     if front.system == "lattice":
         for name in one.named(Role.QUASI_IDENTIFIER):
             column = one.columns[name]

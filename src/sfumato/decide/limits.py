@@ -1,6 +1,6 @@
-"""The limits of a question, and which offer is best within them.
+"""The limits of a question, and the best candidate within them.
 
-The figures of a front's points that can be limited, and what such limits are called.
+The figures of a front's points that can be limited, and the names of such limits.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import numpy as np
 
 from sfumato.base.arrays import Flags, Floats
 from sfumato.base.text import number, percent
-from sfumato.decide.offers import Offer, Offers, Privacy
+from sfumato.decide.offers import Offer, Offers
 from sfumato.errors import InputError
-from sfumato.front import Front, Point
+from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import DISTINCT_L, K, known_measures
 from sfumato.measures.suppression import budget
 
 NAMES = ("max_loss", "max_suppression", "min_k", "min_l")
-SHARES = ("loss", "suppression", "suppressed", "risk")  # figures that are shares, by what a limit calls them
-SIZES = (K.name, "l", DISTINCT_L.name)  # and those that are at least 1
+SHARES = ("loss", "suppression", "suppressed", "risk")  # figures that are shares, by their name in a limit
+SIZES = (K.name, "l", DISTINCT_L.name)  # figures that are at least 1
 TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a release must keep to. `max_suppression` of 1 is no limit."""
+    """The limits that a release must keep. `max_suppression` of 1 is no limit."""
 
     rows: int
     max_loss: float | None = None
@@ -36,22 +36,27 @@ class Limits:
     min_k: float | None = None
     min_l: float | None = None
 
+    def __post_init__(self) -> None:
+        for name, value in self.as_dict().items():
+            if value is not None:
+                check_limit(name, value)
+
     @property
     def allowed(self) -> int:
-        """Records that may be suppressed."""
+        """The number of records that may be suppressed."""
         return self.rows if self.max_suppression >= 1 else budget(self.max_suppression, self.rows)
 
     def without(self, name: str) -> Limits:
-        """The same limits with one let go."""
+        """Return the same limits without one of them."""
         let_go: dict[str, Any] = {name: 1.0 if name == "max_suppression" else None}
         return replace(self, **let_go)
 
     def given(self) -> list[str]:
-        """The limits that are set."""
+        """Return the names of the limits that are set."""
         return [name for name in NAMES if getattr(self, name) is not None and getattr(self, name) != 1.0]
 
     def met(self, offers: Offers) -> Flags:
-        """Which offers keep to every limit."""
+        """Return which candidates keep every limit."""
         result = offers.suppressed <= self.allowed
         if self.max_loss is not None:
             result &= offers.loss <= self.max_loss + TOLERANCE
@@ -61,11 +66,11 @@ class Limits:
             result &= offers.l >= math.ceil(self.min_l)
         return np.asarray(result)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, float | None]:
         return {name: getattr(self, name) for name in NAMES}
 
     def says(self) -> str:
-        """The limits in words."""
+        """Return the limits in words."""
         parts = [
             f"at most {percent(self.max_suppression, 0.0)} suppressed"
             if self.max_suppression < 1
@@ -81,18 +86,8 @@ class Limits:
         return ", ".join(parts)
 
 
-def checked(
-    rows: int, max_loss: float | None, max_suppression: float, min_k: float | None, min_l: float | None
-) -> Limits:
-    """Limits that make sense, or an error that guesses the slip."""
-    for name, value in zip(NAMES, (max_loss, max_suppression, min_k, min_l), strict=True):
-        if value is not None:
-            check_limit(name, value)
-    return Limits(rows, max_loss, max_suppression, min_k, min_l)
-
-
 def check_limit(name: str, value: float) -> None:
-    """Raise where a limit makes no sense, whoever is asked: a share above 1, a k below 1. The slip is guessed."""
+    """Raise if a limit is impossible: a share above 1, a k below 1. The error suggests the value that was meant."""
     figure = name.partition("_")[2]
     if figure in SHARES and not 0 <= value <= 1:
         guess = f"{name} = {value / 100:g}" if 1 < value <= 100 else ""
@@ -102,32 +97,32 @@ def check_limit(name: str, value: float) -> None:
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What is best within limits: most of one number, a balance of k and ℓ, or least loss.
+class Aim:
+    """The objective within limits: most of one measure, a balance of k and ℓ, or least loss.
 
-    `both` seeks (k, ℓ) together: each on its own logarithmic scale, as a share of the highest value offered. `second`
-    decides among offers with equally much of the first.
+    With `both` the objective is the sum of log k and log ℓ, each as a share of its highest value. `second` decides
+    between candidates that are equal in the first measure.
     """
 
-    privacy: Privacy
+    privacy: Objective
     both: bool = False
     least_loss: bool = False
-    second: Privacy | None = None
+    second: Objective | None = None
 
     def gain(self, offers: Offers) -> Floats:
-        """Privacy on a scale where equal steps are worth the same."""
+        """Return the privacy of candidates on a scale where equal steps have equal worth."""
         if self.both:
             return np.asarray(np.log(np.maximum(offers.k, 1)) + np.log(np.maximum(offers.l, 1)))
         return self.privacy.gain(offers.values(self.privacy))
 
     def gain_of(self, offer: Offer) -> float:
-        """The gain of one offer, on the same scale."""
+        """Return the privacy of one candidate on the same scale."""
         if self.both:
             return math.log(max(offer.k, 1)) + math.log(max(offer.l or 1, 1))
         return float(self.privacy.gain(np.array([offer.value]))[0])
 
     def beats(self, offers: Offers, than: Offer) -> Flags:
-        """Which offers have more privacy than one, and in nothing that is sought less."""
+        """Return which candidates have more privacy than one of them, and not less in any measure of the objective."""
         if self.both:
             level = than.l or 0
             more = (offers.k > than.k) | (offers.l > level)
@@ -136,13 +131,14 @@ class Wish:
         return np.asarray(better > 1e-12 if self.privacy.direction == "max" else better < -1e-12)
 
     def best(self, offers: Offers, within: Flags) -> int | None:
-        """The place of the best offer among some, or None if there is none."""
+        """Return the position of the best candidate among some, or None if there is none."""
         places = np.flatnonzero(within & np.isfinite(self.gain(offers)))
         if not len(places):
             return None
         some = offers.some(places)
         gain = _balance(some) if self.both else self.gain(some)
-        # What is equal goes to the point that was searched, then to the first.
+        # Losses equal to 12 digits are ties, because the same loss may be summed in another order.
+        # Ties go to a point that the search evaluated, then to the first.
         loss = np.round(some.loss, 12)
         other = np.zeros(len(some)) if self.second is None else -some.values(self.second)
         keys = (-gain, other, loss) if self.least_loss else (loss, other, -gain)
@@ -154,8 +150,8 @@ def _balance(offers: Offers) -> Floats:
     return np.asarray(size / max(size.max(), 1e-9) + level / max(level.max(), 1e-9))
 
 
-def choices(offers: Offers, within: Flags, privacy: Privacy) -> list[Offer]:
-    """The maximal (k, ℓ) within limits, ℓ rising: for each ℓ the largest k, and of those the least loss."""
+def choices(offers: Offers, within: Flags, privacy: Objective) -> list[Offer]:
+    """Return the maximal pairs (k, ℓ) within limits, with rising ℓ: for each ℓ the largest k, then the least loss."""
     places = np.flatnonzero(within & (offers.l > 0))
     order = places[np.lexsort((np.round(offers.loss[places], 12), -offers.k[places], -offers.l[places]))]
     result, limit = [], 0
@@ -167,11 +163,11 @@ def choices(offers: Offers, within: Flags, privacy: Privacy) -> list[Offer]:
 
 
 ALIASES = {"error": "mse"}
-COSTS = ("loss", "suppressed")  # of figures that are no measures, those that are paid
+COSTS = ("loss", "suppressed")  # figures that are costs without being measures
 
 
 def figures(front: Front) -> dict[str, Callable[[Point], float]]:
-    """Every figure that can be limited."""
+    """Return every figure that can be limited."""
 
     def reader(name: str) -> Callable[[Point], float]:
         return lambda point: float(point.values[name])
@@ -189,12 +185,13 @@ def figures(front: Front) -> dict[str, Callable[[Point], float]]:
 
 
 def class_size(point: Point) -> float:
-    """The class size that a recoding guarantees."""
+    """Return the class size that a recoding guarantees."""
     known = point.values.get(K.name)
     return float(point.recoding_plan.suppress_below if known is None else known)
 
 
 def protects(front: Front, figure: str) -> bool:
+    """Return whether a figure measures privacy, not its cost."""
     own = {objective.name: objective.protects for objective in front.objectives}
     registered = known_measures()
     if figure in own:
@@ -203,6 +200,7 @@ def protects(front: Front, figure: str) -> bool:
 
 
 def larger_is_better(front: Front, figure: str) -> bool:
+    """Return whether the larger value of a figure is the better one."""
     own = {objective.name: objective.direction for objective in front.objectives}
     registered = known_measures()
     if figure in own:
@@ -211,7 +209,7 @@ def larger_is_better(front: Front, figure: str) -> bool:
 
 
 def limit_names(front: Front) -> list[str]:
-    """The limits that a front knows, each on the side on which it protects or spares.
+    """Return the names of the limits of a front, each in the direction in which it protects or saves loss.
 
     >>> import sfumato as sf
     >>> limit_names(sf.search(sf.read(sf.sample("adult"))))
@@ -222,7 +220,7 @@ def limit_names(front: Front) -> list[str]:
 
 
 def limit_example(front: Front) -> str:
-    """A limit that points of a front meet, as it is given: the first figure's at the point in the middle."""
+    """Return a limit that points of a front meet: the first figure's at the point in the middle."""
     middle = front.points[len(front.points) // 2]
     for name, read in zip(limit_names(front), figures(front).values(), strict=True):
         if math.isfinite(read(middle)):
@@ -231,7 +229,7 @@ def limit_example(front: Front) -> str:
 
 
 def setting(name: str, value: float) -> str:
-    """A limit with a value, as it is given; rounded so that the value still meets it.
+    """Return a limit with a value as the user writes it, rounded so that the value still meets it.
 
     >>> setting("max_loss", 0.123456), setting("min_k", 5.0)
     ('max_loss = 0.1235', 'min_k = 5')

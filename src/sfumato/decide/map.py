@@ -1,16 +1,14 @@
-"""The risk–utility map: the front, what it dominates, its shape, and what a chosen point does to the table.
+"""The risk–utility map of a front: the page, its figures, and the regions that no recoding reaches.
 
-What is impossible on the map: two bands, and the local recodings between them.
-
-Left of the first no recoding with the same labels can be, whatever it suppresses: the floor. Left of the second there
-is no global recoding by levels of the hierarchies within the limit of suppression: the front of an exact search.
+Two regions are shaded. Left of the first lies no recoding with the same labels, whatever it suppresses: this is the
+lower bound of the local method. Left of the second lies no global recoding by hierarchy levels within the suppression
+limit: this is the front of an exact search. The local recodings that were found lie between them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log10
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -23,17 +21,17 @@ from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import GENERAL_LOSS, K, known_measures
 from sfumato.report.audit_page import figures_of
 from sfumato.report.map_figures import distributions_figure, magnified_figure, matrix_figure, partitions_figure
-from sfumato.report.page import ACCENT, SECOND, figure, page
+from sfumato.report.page import ACCENT, SECOND, Trace, figure, page, scatter
 from sfumato.tables.frequency import FrequencyTable
 from sfumato.version import __version__
 
 FLOOR, GLOBAL = "rgba(97,110,124,0.45)", "rgba(11,110,117,0.14)"
-ROOM = 1.25  # how far above the largest k with a floor the picture goes
+ROOM = 1.25  # the largest k of the picture over the largest k with a lower bound
 Corner = tuple[float, float]  # loss in %, k
 
 
 def floor_edge(front: Front) -> list[Corner]:
-    """The right edge of the floor, upwards: the floor of a k holds for every larger one."""
+    """Return the right edge of the lower bound, upwards. The bound of a k holds for every larger one."""
     levels = sorted(floor_levels(front))
     if not levels:
         return []
@@ -42,14 +40,14 @@ def floor_edge(front: Front) -> list[Corner]:
 
 
 def global_edge(front: Front) -> list[Corner]:
-    """The right edge of what no recoding by levels reaches, upwards; nothing where the search was not exact."""
+    """Return the right edge of the region that no recoding by levels reaches; empty if the search was not exact."""
     if not front.exact or front.system != "lattice" or front.objectives[0].name != K.name:
         return []
     return [(round(100 * point.loss, 4), point.values[K.name]) for point in front.points]
 
 
-def band_traces(front: Front) -> list[dict[str, Any]]:
-    """Both bands, the wider one first, and the local recodings that the floor belongs to."""
+def band_traces(front: Front) -> list[Trace]:
+    """Return both regions, the wider one first, and the local recodings that the lower bound belongs to."""
     low, high, between = floor_edge(front), global_edge(front), local_points(front)
     if not low:
         return []
@@ -59,23 +57,21 @@ def band_traces(front: Front) -> list[dict[str, Any]]:
     traces.append(_band(BELOW, low, FLOOR, "vh"))
     if between:
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": "local recodings found",
-                "x": [round(100 * loss, 4) for _, loss in between],
-                "y": [k for k, _ in between],
-                "line": {"color": SECOND, "width": 1.5, "shape": "hv"},
-                "marker": {"color": SECOND, "size": 6},
-                "text": [f"local recoding: k {number(k)}, loss {percent(loss)}" for k, loss in between],
-                "hovertemplate": "%{text}<extra></extra>",
-            }
+            scatter(
+                [round(100 * loss, 4) for _, loss in between],
+                [k for k, _ in between],
+                "lines+markers",
+                "local recodings found",
+                [f"local recoding: k {number(k)}, loss {percent(loss)}" for k, loss in between],
+                line={"color": SECOND, "width": 1.5, "shape": "hv"},
+                marker={"color": SECOND, "size": 6},
+            )
         )
     return traces
 
 
 def bands_figure(front: Front) -> Markup | None:
-    """The part of the map where the floor is known: both bands, the local recodings and the front."""
+    """Return the part of the map where the lower bound is known: both regions, the local recodings, the front."""
     levels = floor_levels(front)
     if not levels or K.name != front.objectives[0].name:
         return None
@@ -83,17 +79,15 @@ def bands_figure(front: Front) -> Markup | None:
     inside = [point for point in front.points if point.values[K.name] <= top]
     above = [point.loss for point in front.points if point.values[K.name] > top]
     width = min([1.0, *above, *([] if above else [max((p.loss for p in inside), default=1.0)])])
-    shown = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": "front",
-        "x": [round(100 * point.loss, 4) for point in front.points],
-        "y": [point.values[K.name] for point in front.points],
-        "line": {"color": ACCENT, "width": 1.5, "shape": "hv"},
-        "marker": {"color": ACCENT, "size": 7},
-        "text": [f"point {p.id}: k {number(p.values[K.name])}, loss {percent(p.loss)}" for p in front.points],
-        "hovertemplate": "%{text}<extra></extra>",
-    }
+    shown = scatter(
+        [round(100 * point.loss, 4) for point in front.points],
+        [point.values[K.name] for point in front.points],
+        "lines+markers",
+        "front",
+        [f"point {p.id}: k {number(p.values[K.name])}, loss {percent(p.loss)}" for p in front.points],
+        line={"color": ACCENT, "width": 1.5, "shape": "hv"},
+        marker={"color": ACCENT, "size": 7},
+    )
     ticks = _ticks(top)
     return figure(
         [*band_traces(front), shown],
@@ -110,36 +104,28 @@ def bands_figure(front: Front) -> Markup | None:
     )
 
 
-def _band(name: str, edge: Sequence[Corner], colour: str, shape: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "x": [x for x, _ in edge],
-        "y": [k for _, k in edge],
-        "line": {"width": 0, "shape": shape},
-        "fill": "tozerox",
-        "fillcolor": colour,
-        "text": [f"{name}: k {number(k)}, {x:g} %" for x, k in edge],
-        "hovertemplate": "%{text}<extra></extra>",
-    }
+def _band(name: str, edge: Sequence[Corner], colour: str, shape: str) -> Trace:
+    x, y = ([corner[axis] for corner in edge] for axis in (0, 1))
+    text = [f"{name}: k {number(k)}, {loss:g} %" for loss, k in edge]
+    line = {"width": 0, "shape": shape}
+    return scatter(x, y, "lines", name, text, line=line, fill="tozerox", fillcolor=colour)
 
 
 def _ticks(top: float) -> list[int]:
-    """1, 2, 5, 10, 20, 50, … up to a k."""
+    """Return 1, 2, 5, 10, 20, 50, … up to a k."""
     ticks = [step * 10**power for power in range(10) for step in (1, 2, 5)]
     return [tick for tick in ticks if tick <= top]
 
 
 FAINT = "#7f8b95"
-MOST_ROWS = 200  # points of the table on the page, and points whose hover tells the recoding in words
+MOST_ROWS = 200  # points in the table of the page, and points whose hover text has the recoding in words
 SHADES = [[0.0, "#c9dfe1"], [0.5, "#3f979d"], [1.0, "#08363a"]]
 
 
 def map_page(
     front: Front, table: FrequencyTable, chosen: int | None = None, compare: tuple[int, int] | None = None
 ) -> str:
-    """The page of a map."""
+    """Return the page of a map."""
     some = _some(front, chosen)
     words = {i: front.points[i].recoding_plan.words(table) for i in some}
     rows = [
@@ -190,26 +176,17 @@ def map_page(
 def map_figure(
     front: Front, words: dict[int, list[str]], answer: Answer | None = None, chosen: int | None = None
 ) -> Markup:
-    """Loss against the first objective; where a second one seeks privacy too, it is the colour."""
+    """Return loss against the first objective; a second objective of privacy is the colour."""
     first = front.objectives[0].name
-    traces: list[dict[str, Any]] = band_traces(front) if first == K.name else []
+    traces: list[Trace] = band_traces(front) if first == K.name else []
     if front.others:
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": "dominated",
-                "x": [round(other["loss"] * 100, 4) for other in front.others],
-                "y": [other[first] for other in front.others],
-                "marker": {"color": FAINT, "size": 3},
-                "hoverinfo": "skip",
-            }
-        )
-    if answer is not None and answer.wish.privacy.measure == first:
+        x, y = [round(other["loss"] * 100, 4) for other in front.others], [other[first] for other in front.others]
+        traces.append(scatter(x, y, "markers", "dominated", marker={"color": FAINT, "size": 3}, hoverinfo="skip"))
+    if answer is not None and answer.aim.privacy.name == first:
         traces += _stretches(answer)
     many = len(front.points)
     second = _second(front)
-    marker: dict[str, Any] = {"color": ACCENT, "size": 8 if many < 150 else 6 if many < 600 else 5}
+    marker: Trace = {"color": ACCENT, "size": 8 if many < 150 else 6 if many < 600 else 5}
     if second is not None:
         values = [point.values[second.name] for point in front.points]
         title = known_measures()[second.name].title
@@ -219,27 +196,24 @@ def map_figure(
             "colorbar": {"title": {"text": title}, "thickness": 12, "len": 0.75, "y": 0.38},
         }
     traces.append(
-        {
-            "type": "scatter",
-            "mode": "lines+markers" if len(front.objectives) < 3 else "markers",
-            "name": "front",
-            "x": [round(point.loss * 100, 4) for point in front.points],
-            "y": [point.values[first] for point in front.points],
-            "line": {"color": ACCENT, "width": 1.5, "shape": "hv"},
-            "marker": marker,
-            "text": [_hover(point, words.get(point.id, [])) for point in front.points],
-            "hovertemplate": "%{text}<extra></extra>",
-        }
+        scatter(
+            [round(point.loss * 100, 4) for point in front.points],
+            [point.values[first] for point in front.points],
+            "lines+markers" if len(front.objectives) < 3 else "markers",
+            "front",
+            [_hover(point, words.get(point.id, [])) for point in front.points],
+            line={"color": ACCENT, "width": 1.5, "shape": "hv"},
+            marker=marker,
+        )
     )
     if first == K.name:
         ends = [(0.0, front.points[0].values[first], "raw table")] if front.points[0].loss == 0 else []
         ends.append((100.0, front.rows, "everything hidden"))
+        marker = {"color": "#1f2933", "size": 11, "symbol": "square-open", "line": {"width": 2}}
         x, y, text = (list(part) for part in zip(*ends, strict=True))
-        traces.append(_markers("the two extremes", x, y, text, "#1f2933", "square-open", 11))
+        traces.append(scatter(x, y, "markers", "the two extremes", text, marker=marker))
     if chosen is not None:
-        point = front.point(chosen)
-        hover = [f"chosen: point {chosen}"]
-        traces.append(_markers("chosen", [point.loss * 100], [point.values[first]], hover, SECOND, "diamond", 14))
+        traces.append(_chosen(front, first, chosen, f"chosen: point {chosen}"))
     scale = known_measures()[first].scale
     return figure(
         traces,
@@ -251,41 +225,23 @@ def map_figure(
 
 
 def pair_figure(front: Front, name: str, chosen: int | None = None) -> Markup:
-    """A further objective against loss."""
-    points = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "front",
-        "x": [point.loss * 100 for point in front.points],
-        "y": [point.values[name] for point in front.points],
-        "marker": {"color": ACCENT, "size": 8},
-        "text": [f"point {point.id}: {name} {number(point.values[name])}" for point in front.points],
-        "hovertemplate": "%{text}<extra></extra>",
-    }
-    traces = [points]
+    """Return another objective against loss."""
+    x, y = [point.loss * 100 for point in front.points], [point.values[name] for point in front.points]
+    text = [f"point {point.id}: {name} {number(point.values[name])}" for point in front.points]
+    traces = [scatter(x, y, "markers", "front", text, marker={"color": ACCENT, "size": 8})]
     if chosen is not None:
-        point = front.point(chosen)
-        traces.append(
-            _markers("chosen", [point.loss * 100], [point.values[name]], [f"point {chosen}"], SECOND, "diamond", 14)
-        )
-    title = known_measures()[name].title
-    return figure(
-        traces,
-        {"title": "information loss, %"},
-        {"title": title},
-        f"map-{name}",
-        height=340,
-    )
+        traces.append(_chosen(front, name, chosen, f"point {chosen}"))
+    return figure(traces, {"title": "information loss, %"}, {"title": known_measures()[name].title}, f"map-{name}")
 
 
 def _some(front: Front, chosen: int | None) -> list[int]:
-    """The points told in full: all, or an even choice of them and the chosen one."""
+    """Return the points that are listed in full: all, or an even selection of them and the chosen one."""
     even = np.linspace(0, len(front.points) - 1, min(MOST_ROWS, len(front.points))).astype(np.int64)
     return sorted({*even.tolist(), *([] if chosen is None else [front.point(chosen).id])})
 
 
 def _pair(front: Front, answer: Answer, chosen: int | None) -> tuple[int, int]:
-    """Two points worth comparing: the chosen one or one at a quarter of the loss, and that of the largest common k."""
+    """Return two points to compare: the chosen one or that at a loss of a quarter, and that of the largest common k."""
     low = _quarter(front) if chosen is None else chosen
     sizes = [preset.point.id for preset in answer.presets if preset.limit == "min_k" and preset.point is not None]
     high = sizes[-1] if sizes else len(front.points) - 1
@@ -294,7 +250,7 @@ def _pair(front: Front, answer: Answer, chosen: int | None) -> tuple[int, int]:
 
 
 def _quarter(front: Front) -> int:
-    """The point nearest to a loss of a quarter."""
+    """Return the point nearest to a loss of a quarter."""
     return min(front.points, key=lambda point: abs(point.loss - 0.25)).id
 
 
@@ -309,7 +265,7 @@ def _second(front: Front) -> Objective | None:
 
 
 def _shape(answer: Answer) -> list[str]:
-    """The knee, the stretches and the curve in sentences."""
+    """Return the knee, the stretches and the curve in sentences."""
     stretches = answer.stretches()
     said = [f"Knee of {answer.about}: {answer.knee}. On another scale it lies elsewhere."] if answer.knee else []
     if stretches["flat"]:
@@ -319,8 +275,8 @@ def _shape(answer: Answer) -> list[str]:
     return [*said, answer.fit.says(answer.about)]
 
 
-def _stretches(answer: Answer) -> list[dict[str, Any]]:
-    """Flat and steep stretches as broad lines behind the front."""
+def _stretches(answer: Answer) -> list[Trace]:
+    """Return the flat and the steep stretches as broad lines behind the front."""
     traces = []
     for name, pairs, colour in (
         ("flat: much privacy, little loss", answer.curve.flat(), "rgba(76,153,76,0.55)"),
@@ -334,25 +290,14 @@ def _stretches(answer: Answer) -> list[dict[str, Any]]:
             y += [*answer.curve.values[inside].tolist(), None]
         if x:
             line = {"color": colour, "width": 9, "shape": "hv"}
-            traces.append(
-                {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y, "line": line, "hoverinfo": "skip"}
-            )
+            traces.append(scatter(x, y, "lines", name, line=line, hoverinfo="skip"))
     return traces
 
 
-def _markers(
-    name: str, x: list[Any], y: list[Any], text: list[str], colour: str, symbol: str, size: int
-) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "x": x,
-        "y": y,
-        "text": text,
-        "marker": {"color": colour, "size": size, "symbol": symbol, "line": {"width": 2}},
-        "hovertemplate": "%{text}<extra></extra>",
-    }
+def _chosen(front: Front, name: str, chosen: int, text: str) -> Trace:
+    point = front.point(chosen)
+    marker = {"color": SECOND, "size": 14, "symbol": "diamond", "line": {"width": 2}}
+    return scatter([point.loss * 100], [point.values[name]], "markers", "chosen", [text], marker=marker)
 
 
 def _says(point: Point) -> str:

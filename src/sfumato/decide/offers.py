@@ -1,6 +1,6 @@
-"""Offers: what the recodings of a front give under every suppression, not only the one that was searched.
+"""Candidates: the releases that the recodings of a front give under every suppression, not only the searched one.
 
-A point with another suppression: the same recoding, other thresholds, measured again.
+A candidate with another suppression has the same recoding and other thresholds, and is measured anew.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from sfumato.measures.measure import Form
 from sfumato.measures.registry import (
     DISTINCT_L,
     GENERAL_LOSS,
-    OF_FORM,
     WEIGHTED_K,
     WEIGHTED_L,
     K,
@@ -34,9 +32,9 @@ from sfumato.tables.frequency import FrequencyTable
 
 @dataclass(frozen=True)
 class Offer:
-    """One release that could be made: a point's recoding, and the thresholds below which classes are suppressed.
+    """A release that could be made: a point's recoding, and the thresholds below which classes are suppressed.
 
-    `searched` says that it is the point itself; else the recoding is the point's and the suppression another.
+    `searched` says that it is the point itself. Otherwise the recoding is the point's and the suppression is another.
     """
 
     point: int
@@ -51,40 +49,13 @@ class Offer:
     diversity_below: int
     value: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "value"}
-
-
-@dataclass(frozen=True)
-class Privacy:
-    """What is sought: one number of an offer, which is a form that histograms tell or the value of another measure."""
-
-    name: str
-    title: str
-    direction: str = "max"
-
-    @classmethod
-    def of(cls, form: Form) -> Privacy:
-        return cls(form, OF_FORM[form].label)
-
-    @property
-    def form(self) -> Form | None:
-        """The form that histograms tell, if it is one."""
-        return Form(self.name) if self.name in list(Form) else None
-
-    @property
-    def measure(self) -> str:
-        """The measure that it is the value of."""
-        return self.name if self.form is None else OF_FORM[self.form].name
-
-    def gain(self, values: Floats) -> Floats:
-        """Values on a scale where equal steps are worth the same."""
-        return Objective(self.measure, self.direction).gain(values)
 
 
 @dataclass(frozen=True, eq=False)
 class Offers:
-    """Many offers as arrays; `l` is -1 where diversity is not known, weighted_k NaN where sizes are not."""
+    """Candidates as arrays. `l` is -1 if diversity is not known, and `weighted_k` is NaN if class sizes are not."""
 
     front: Front
     point: Counts64
@@ -107,25 +78,27 @@ class Offers:
 
     @cached_property
     def _own(self) -> Mapping[str, Floats]:
-        """The objectives of searched points; an offer under another suppression has none."""
+        """The objectives of searched points; NaN for a candidate with another suppression."""
         result = {}
         for objective in self.front.objectives:
             values = np.array([point.values[objective.name] for point in self.front.points], dtype=np.float64)
             result[objective.name] = np.where(self.searched, values[self.point], np.nan)
         return result
 
-    def values(self, privacy: Privacy) -> Floats:
-        """The number that is sought, of each offer."""
+    def values(self, privacy: Objective) -> Floats:
+        """Return the value of an objective for each candidate."""
         if privacy.form is not None:
             return np.asarray(getattr(self, privacy.form), dtype=np.float64)
         return self._own[privacy.name]
 
     def some(self, which: Flags | Counts64) -> Offers:
-        """The offers of a mask or of places."""
+        """Return the candidates of a mask or of positions."""
         arrays = {f.name: getattr(self, f.name)[which] for f in fields(self) if f.name != "front"}
         return replace(self, **arrays)
 
-    def at(self, position: int, privacy: Privacy) -> Offer:
+    def at(self, position: int, privacy: Objective) -> Offer:
+        """Return the candidate at a position, with its value of an objective."""
+
         def whole(values: Counts64) -> int:
             return int(values[position])
 
@@ -145,10 +118,11 @@ class Offers:
         )
 
 
-def sought(front: Front, zero: bool, both: bool) -> Privacy:
-    """What a front's owner asks for: its own privacy objective in the form that can be told.
+def privacy_objective(front: Front, zero: bool, both: bool) -> Objective:
+    """Return the privacy objective of a front, in the form in which its candidates can be compared.
 
-    Weighted k is a question without suppression; with it, and for k and ℓ together, k is.
+    Weighted k is an objective without suppression only. With suppression, and for k and ℓ together, it is replaced by
+    k.
     """
     for objective in front.objectives:
         measure = known_measures()[objective.name]
@@ -156,15 +130,15 @@ def sought(front: Front, zero: bool, both: bool) -> Privacy:
             continue
         form = measure.histogram
         if form is None:
-            return Privacy(objective.name, measure.title, objective.direction)
+            return objective
         if both or (form.mean and not zero):
             form = Form.DIVERSITY if form is Form.MEAN_DIVERSITY else Form.SIZE
-        return Privacy.of(form)
-    return Privacy.of(Form.SIZE)
+        return Objective.of(form)
+    return Objective.of(Form.SIZE)
 
 
 def offers_of(front: Front, limit: int) -> Offers:
-    """Every offer of a front's recodings that suppresses at most `limit` records, from their class histograms."""
+    """Return every candidate that suppresses at most `limit` records, from the class histograms of a front."""
     if front.classes is None:
         return points_of(front)
     known: dict[tuple[int, int, int], int] = {}
@@ -202,7 +176,7 @@ def offers_of(front: Front, limit: int) -> Offers:
 
 
 def points_of(front: Front) -> Offers:
-    """The points of a front as they are. What histograms would tell is not known without them."""
+    """Return the points of a front as candidates. Figures that need class histograms are unknown without them."""
     count = len(front.points)
     below = [_thresholds(point) for point in front.points]
     k = np.array([point.values.get(K.name, size) for point, (size, _) in zip(front.points, below, strict=True)])
@@ -215,7 +189,7 @@ def points_of(front: Front) -> Offers:
             front.classes.of(number).achieved(size, least)
             for number, (size, least) in zip(front.recoding_of, below, strict=True)
         ]
-        # A point whose classes also went by another criterion has at least what its thresholds say.
+        # Suppression by a further criterion leaves at least the size and diversity of the thresholds.
         same = np.array([gone == point.suppressed for (_, _, gone), point in zip(stated, front.points, strict=True)])
         k = np.where(same, [size for size, _, _ in stated], k)
         l = np.where(same, [held if front.classes.diverse else -1 for _, held, _ in stated], l)
@@ -235,7 +209,7 @@ def points_of(front: Front) -> Offers:
 
 
 def _thresholds(point: Point) -> tuple[int, int]:
-    """The size and the diversity below which classes are suppressed; none where the plan says it record by record."""
+    """Return the size and the diversity below which classes are suppressed; 0 if single records are suppressed."""
     if isinstance(point.plan, BoxPlan):
         return 0, 0
     return point.recoding_plan.suppress_below, point.recoding_plan.diversity_below
@@ -244,9 +218,9 @@ def _thresholds(point: Point) -> tuple[int, int]:
 def with_suppression(
     front: Front, number: int, suppress_below: int, diversity_below: int = 0, table: FrequencyTable | None = None
 ) -> Front:
-    """The front with one of its points suppressed otherwise: classes below two thresholds go, and it is measured again.
+    """Return the front with other suppression thresholds for one point, which is measured anew.
 
-    Such a point is publishable like any other; it was not sought, so the front no longer counts as exact.
+    The point can be published like any other. It was not found by the search, so the front no longer counts as exact.
     """
     point = front.point(number)
     before = point.recoding_plan

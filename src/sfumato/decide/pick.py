@@ -1,6 +1,6 @@
-"""Choose a point of a front: by limits, by its knee, or by its id.
+"""The choice of a point of a front: within limits, at the knee, or by its id.
 
-Limits that policies commonly set, and the point that each leads to: what is offered where no limit is given.
+Presets are limits that policies commonly set, each with the point it leads to. They are shown if no limit is given.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, repr=False)
 class Choice:
-    """A point of a front and why it was chosen. `binding` are the limits without which another would have been."""
+    """A point of a front and the reason of its choice. Without a limit in `binding`, another point would be chosen."""
 
     front: Front
     point: Point
@@ -60,12 +60,12 @@ class Choice:
         return card(title, ["figure", "value"], rows, front.picture(point.id), [f"Chosen: {self.reason}."])
 
     def apply(self, table: Any = None) -> Any:
-        """Recode a table in memory as chosen: the same kind of table, without the records that are suppressed.
+        """Recode a table in memory as chosen. The result is the same kind of table, without suppressed records.
 
-        The table is the study's own unless given; another is recoded by the same hierarchies, and suppressed by its own
-        class sizes. Columns that are never released are left out. Rows stay in their order and keep their index, so
-        the result is for work inside: `sf.publish` sorts the rows by a random key, measures the file and holds it to
-        the policy.
+        The table is the study's own unless given. Another table is recoded by the same hierarchies, and suppressed by
+        its own class sizes. Columns that are never released are left out. Rows keep their order and index, so the
+        result is for internal work. `sf.publish` sorts the rows by a random key, measures the file, and checks it
+        against the policy.
 
         Args:
             table: a table in memory; the study's own unless given.
@@ -81,7 +81,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit on one figure of a point: `least` says that it must be at least so large, otherwise at most."""
+    """A limit on one figure of a point: a least value if `least`, otherwise a largest value."""
 
     name: str
     figure: str
@@ -91,14 +91,15 @@ class Limit:
     tolerance: float
 
     def met(self, point: Point) -> bool:
-        return self.violation(point) <= self.tolerance * abs(self.value) + ROUNDING  # an error is far below 1
+        # the absolute part: an error is far below 1
+        return self.violation(point) <= self.tolerance * abs(self.value) + ROUNDING
 
     def violation(self, point: Point) -> float:
-        """By how much a point misses it; not above 0 where it is met."""
+        """Return by how much a point misses the limit; at most 0 if it is met."""
         return (self.value - self.read(point)) * (1.0 if self.least else -1.0)
 
     def extreme(self, points: Sequence[Point]) -> Point:
-        """The point that comes nearest to it."""
+        """Return the point that comes nearest to the limit."""
         return min(points, key=self.violation)
 
     def clause(self) -> str:
@@ -106,17 +107,17 @@ class Limit:
         return f"{SAID.get(self.figure, self.figure)} of at {'least' if self.least else 'most'} {shown}"
 
     def setting(self, value: float) -> str:
-        """The limit with another value, as it is given; rounded so that the value still meets it."""
+        """Return the limit with another value as the user writes it, rounded so that the value still meets it."""
         return setting(self.name, value)
 
 
 def pick(front: Front, *, knee: bool = False, point: int | None = None, **limits: float | None) -> Choice:
     """Choose a point: within limits, at the knee, or by its id.
 
-    A limit is the name of a figure behind `min_` or `max_`, several may be given: `max_loss=0.3`, `min_k=5`,
-    `max_risk=0.2` (the prosecutor risk, 1/k), `min_privacy`, `max_error` and `max_epsilon` of a channel, `max_cost` and
-    `max_findings` of a protected group, or any objective of the front. With a limit on privacy the cheapest point that
-    keeps all of them is chosen, otherwise the most private one.
+    The name of a limit is `min_` or `max_` with a figure, and several limits may be given. Every front of recodings
+    knows `max_loss=0.3`, `min_k=5` and `max_risk=0.2` (the prosecutor risk, 1/k). A channel knows `min_privacy`,
+    `max_error` and `max_epsilon`, a protected group `max_cost` and `max_findings`. Any objective of the front can be
+    limited. With a limit on privacy the cheapest point that keeps all limits is chosen, otherwise the most private one.
 
     Args:
         front: the front.
@@ -176,7 +177,7 @@ def _within(front: Front, limits: Sequence[Limit]) -> Choice:
 
 
 def _limit(front: Front, name: str, value: float) -> Limit:
-    """A limit as it was asked for; InputError names the figures that a front has."""
+    """Return a limit, or raise InputError with the figures that the front has."""
     way, _, figure = name.partition("_")
     figure = ALIASES.get(figure, figure)
     known_figures = figures(front)
@@ -194,7 +195,8 @@ def _limit(front: Front, name: str, value: float) -> Limit:
         raise InputError(f"{name} is not a number", expected="a number")
     check_limit(name, value)
     read = known_figures[figure]
-    # Below 0 a least value asks for nothing; a most value that no point of a system's own figure meets is said later.
+    # A least value below 0 limits nothing. A negative largest value of a method's own figure is reported as
+    # unreachable.
     if value < 0 and (way == "min" or figure in known_measures()) and all(read(p) >= 0 for p in front.points):
         raise InputError(f"{name} is {value:g}", expected="a number from 0")
     tolerance = float(front.details.get("tolerance", TOLERANCE)) if figure in front.points[0].values else TOLERANCE
@@ -206,7 +208,7 @@ def _privacy(front: Front) -> Objective | None:
 
 
 def _cost(front: Front) -> Callable[[Point], float]:
-    """What a point is paid with: the objective that its system has for it, otherwise its loss."""
+    """Return the cost of a point: the cost objective of its method, otherwise its loss."""
     name = _cost_name(front)
     return (lambda point: point.loss) if name == "loss" else (lambda point: float(point.values[name]))
 
@@ -217,7 +219,7 @@ def _cost_name(front: Front) -> str:
 
 
 def _unreachable(front: Front, limits: Sequence[Limit]) -> UnreachableError:
-    """No point keeps all limits: what one of them alone would have to be, for each."""
+    """Return the error that no point keeps all limits, with the value that each limit would need."""
     impossible = [limit for limit in limits if not limit.met(limit.extreme(front.points))]
     if impossible:
         limit = impossible[0]
@@ -238,7 +240,7 @@ def _unreachable(front: Front, limits: Sequence[Limit]) -> UnreachableError:
 
 
 def _relaxed(front: Front, limits: Sequence[Limit]) -> list[str]:
-    """Each limit as far as a point meets it that keeps all the others; where none does, the point that misses least."""
+    """Return each limit with the value that a point meets which keeps all others, or the point that misses least."""
     proposals = []
     for limit in limits:
         others = [point for point in front.points if all(other.met(point) for other in limits if other is not limit)]
@@ -247,6 +249,7 @@ def _relaxed(front: Front, limits: Sequence[Limit]) -> list[str]:
             proposals.append(f"{limit.setting(limit.read(best))} reaches point {best.id}")
     if proposals:
         return proposals
+    # Limits have different units, so a violation counts as a share of the figure's range.
     spans = {limit.name: float(np.ptp([limit.read(p) for p in front.points])) or 1.0 for limit in limits}
     near = min(front.points, key=lambda p: sum(max(limit.violation(p), 0.0) / spans[limit.name] for limit in limits))
     missed = [limit.setting(limit.read(near)) for limit in limits if not limit.met(near)]
@@ -254,9 +257,9 @@ def _relaxed(front: Front, limits: Sequence[Limit]) -> list[str]:
 
 
 def knee_of(front: Front) -> int:
-    """The place of the knee among the points, privacy on the scale of its objective.
+    """Return the position of the knee among the points, with privacy on the scale of its objective.
 
-    Another scale has another knee, and no policy is in it: `presets` are what is offered first.
+    Another scale has another knee, and the knee reflects no policy. `presets` are therefore shown first.
     """
     privacy = _privacy(front)
     if privacy is None:
@@ -268,7 +271,7 @@ def knee_of(front: Front) -> int:
 
 
 def knee_scale(front: Front) -> str:
-    """The scale on which a front has its knee."""
+    """Return the scale on which a front has its knee."""
     privacy = _privacy(front)
     if privacy is None:
         return ""
@@ -277,7 +280,7 @@ def knee_scale(front: Front) -> str:
 
 
 def knee_place(gain: Floats, loss: Floats) -> int | None:
-    """Which point is farthest on the good side of the line between the ends, both axes scaled to [0, 1].
+    """Return the point farthest above the line between both ends, with both axes scaled to [0, 1].
 
     >>> knee_place(np.array([0.0, 0.8, 1.0]), np.array([0.0, 0.2, 1.0]))
     1
@@ -289,7 +292,7 @@ def knee_place(gain: Floats, loss: Floats) -> int | None:
 
 
 def as_dict(choice: Choice) -> Mapping[str, object]:
-    """A choice as `sfumato pick --json` prints it."""
+    """Return a choice as `sfumato pick --json` prints it."""
     return {"reason": choice.reason, "binding": list(choice.binding), "point": choice.point.as_dict()}
 
 
@@ -306,7 +309,7 @@ COMMON = (
 
 @dataclass(frozen=True)
 class Preset:
-    """A limit of `pick`, and the point of a front that it leads to; None where no point meets it."""
+    """A limit of `pick`, and the point of a front that it leads to; None if no point meets it."""
 
     limit: str
     value: float
@@ -325,15 +328,15 @@ class Preset:
 
     @property
     def says(self) -> str:
-        """What the limit leads to, in words."""
+        """The result of the limit in words."""
         if self.point is None:
             return "no point of this front"
         gone = f"{self.point.suppressed:,} suppressed" if self.point.suppressed else "nothing suppressed"
         size = number(class_size(self.point))
         return f"k {size}, loss {percent(self.point.loss)}, {gone} (point {self.point.id})"
 
-    def as_dict(self) -> dict[str, Any]:
-        """The preset as JSON knows it.
+    def as_dict(self) -> dict[str, object]:
+        """Return the preset as JSON.
 
         Returns:
             A dictionary.
@@ -346,7 +349,9 @@ class Preset:
 
 
 def presets(front: Front, common: Sequence[tuple[str, float]] = COMMON) -> tuple[Preset, ...]:
-    """The point that each common limit on k or on the prosecutor risk (1/k) leads to; none where points have no k.
+    """Return the point that each common limit on k or on the prosecutor risk (1/k) leads to.
+
+    There are none if points have no k.
 
     Args:
         front: the front.

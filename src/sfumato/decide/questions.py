@@ -1,33 +1,33 @@
 """The four questions of a data publisher (section 1 of the cuts paper), answered for the data at hand.
 
-Which limit binds, and the nearest relaxations that pay, each with its price.
+The binding limits of a question, and the nearest relaxations that are worth their loss.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from sfumato.base.arrays import Flags, Floats
 from sfumato.base.text import number, percent
 from sfumato.decide.curve import Curve
-from sfumato.decide.limits import Limits, Wish, choices
-from sfumato.decide.offers import Offer, Offers, Privacy
-from sfumato.decide.sentences import costs, safe, what, whole
+from sfumato.decide.limits import Aim, Limits, choices
+from sfumato.decide.offers import Offer, Offers
+from sfumato.decide.sentences import candidate_clause, cost_clause, k_and_l, objective_clause
+from sfumato.front import Objective
 from sfumato.measures.measure import Form
 from sfumato.measures.registry import DISTINCT_L, OF_FORM
 
-LEAST = np.log(1.1)  # a relaxation that pays brings a tenth more privacy
-SAVED = 0.005  # or spares half a point of loss
-MOST = 3  # relaxations told of each limit
-SLIVER = 0.005  # no price is lower than half a point, so that a step right behind the limit is not priceless
+LEAST_GAIN = np.log(1.1)  # a relaxation must gain a tenth more privacy
+LEAST_SAVING = 0.005  # or save half a percentage point of loss
+MOST_RELAXATIONS = 3  # relaxations that are listed of each limit
+LEAST_PRICE = 0.005  # the least price of a relaxation, so that a step just beyond the limit has a finite rate
 
 
 @dataclass(frozen=True)
 class Relaxation:
-    """A limit moved a little, and what that buys."""
+    """A relaxed limit and the release that it allows."""
 
     limit: str
     before: float
@@ -35,7 +35,7 @@ class Relaxation:
     offer: Offer
     says: str
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "limit": self.limit,
             "from": self.before,
@@ -46,7 +46,7 @@ class Relaxation:
 
 
 def reach(limit: float, part: float) -> float:
-    """How far a limit on a share is moved at most: five points, or a part of itself if that is more.
+    """Return the farthest relaxation of a limit on a share: by 0.05, or by a part of the limit if that is more.
 
     >>> round(reach(0.25, 0.2), 3), round(reach(0.10, 0.5), 3)
     (0.3, 0.15)
@@ -54,75 +54,76 @@ def reach(limit: float, part: float) -> float:
     return min(limit + max(0.05, part * limit), 1.0)
 
 
-def binding(offers: Offers, limits: Limits, wish: Wish, best: Offer) -> tuple[str, ...]:
-    """The limits without which more could be had (or the same for less loss)."""
+def binding(offers: Offers, limits: Limits, aim: Aim, best: Offer) -> tuple[str, ...]:
+    """Return the limits without which more privacy, or the same with less loss, would be possible."""
     result = []
     for name in limits.given():
         free = limits.without(name).met(offers)
-        better = offers.loss < best.loss - 1e-9 if wish.least_loss else wish.beats(offers, best)
+        better = offers.loss < best.loss - 1e-9 if aim.least_loss else aim.beats(offers, best)
         if np.any(free & better):
             result.append(name)
     return tuple(result)
 
 
-def relaxations(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) -> tuple[Relaxation, ...]:
-    """The nearest relaxations that pay: each buys more than the trade-off does on the whole, by its `rate`."""
+def relaxations(offers: Offers, limits: Limits, aim: Aim, best: Offer, rate: float) -> tuple[Relaxation, ...]:
+    """Return the nearest relaxations that gain more per unit of loss than the trade-off does on average (`rate`)."""
     result: list[Relaxation] = []
-    if limits.max_loss is not None or wish.least_loss:
+    if limits.max_loss is not None or aim.least_loss:
         limit = limits.max_loss if limits.max_loss is not None else best.loss
         near = limits.without("max_loss").met(offers) & (offers.loss <= reach(limit, 0.2)) & (offers.loss > limit)
-        for offer in _paying(offers, near, wish, best, rate, offers.loss - limit):
-            result.append(_more(offer, best, wish, "max_loss", limit, offer.loss))
+        for offer in _steps_up(offers, near, aim, best, rate, offers.loss - limit):
+            result.append(_relaxation(offer, best, aim, "max_loss", limit, offer.loss))
     if limits.max_suppression < 1:
         limit = limits.max_suppression
         near = limits.without("max_suppression").met(offers) & (offers.suppressed > limits.allowed)
         near &= offers.suppression <= reach(limit, 0.5)
-        if wish.least_loss:
-            result += _cheaper(offers, near, wish, best, "max_suppression", limit)
+        if aim.least_loss:
+            result += _less_loss(offers, near, aim, best, "max_suppression", limit)
         else:
-            for offer in _paying(offers, near, wish, best, rate, offers.suppression - limit):
-                result.append(_more(offer, best, wish, "max_suppression", limit, offer.suppression))
-    result += _less(offers, limits, wish, best, rate)
+            for offer in _steps_up(offers, near, aim, best, rate, offers.suppression - limit):
+                result.append(_relaxation(offer, best, aim, "max_suppression", limit, offer.suppression))
+    result += _less_privacy(offers, limits, aim, best, rate)
     return tuple(result)
 
 
-def _paying(offers: Offers, near: Flags, wish: Wish, best: Offer, rate: float, price: Floats) -> list[Offer]:
-    """Steps up from the best answer, each the one that gains fastest from the last."""
-    places = np.flatnonzero(near & wish.beats(offers, best))
+def _steps_up(offers: Offers, near: Flags, aim: Aim, best: Offer, rate: float, price: Floats) -> list[Offer]:
+    """Return steps up from the best answer, each the one with the largest gain per unit from the last."""
+    places = np.flatnonzero(near & aim.beats(offers, best))
     if not len(places):
         return []
     some = offers.some(places)
-    gains, prices, losses = wish.gain(some), price[places], some.loss
-    at = wish.gain_of(best)
-    least = 0.0 if wish.privacy.form is Form.DIVERSITY and not wish.both else LEAST  # one more ℓ is never a trifle
+    gains, prices, losses = aim.gain(some), price[places], some.loss
+    at = aim.gain_of(best)
+    # one more ℓ is always a relevant gain
+    least = 0.0 if aim.privacy.form is Form.DIVERSITY and not aim.both else LEAST_GAIN
     paid = 0.0
     result: list[Offer] = []
-    while len(result) < MOST:
+    while len(result) < MOST_RELAXATIONS:
         ahead = np.flatnonzero((gains >= at + least) & ((prices > paid) | (not result)))
         if not len(ahead):
             break
-        speed = (gains[ahead] - at) / np.maximum(prices[ahead] - paid, SLIVER)
+        speed = (gains[ahead] - at) / np.maximum(prices[ahead] - paid, LEAST_PRICE)
         pick = int(ahead[np.lexsort((losses[ahead], -np.round(speed, 9)))[0]])
         if speed.max() < rate:
             break
-        result.append(offers.at(int(places[pick]), wish.privacy))
+        result.append(offers.at(int(places[pick]), aim.privacy))
         at, paid = gains[pick], float(prices[pick])
     return result
 
 
-def _less(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) -> list[Relaxation]:
-    """A little less privacy that spares much loss: the answer may stand at the end of a steep stretch."""
-    inside = limits.without("min_k").without("min_l").met(offers) & (offers.loss < best.loss - SAVED)
+def _less_privacy(offers: Offers, limits: Limits, aim: Aim, best: Offer, rate: float) -> list[Relaxation]:
+    """Return relaxations to less privacy that save much loss, for an answer at the end of a steep stretch."""
+    inside = limits.without("min_k").without("min_l").met(offers) & (offers.loss < best.loss - LEAST_SAVING)
     result = []
     for form, now in ((Form.SIZE, best.k), (Form.DIVERSITY, best.l or 0)):
         by_size = form is Form.SIZE
         floor = limits.min_k if by_size else limits.min_l
-        if now <= 1 or not (wish.both or wish.privacy.form is form or (wish.least_loss and floor)):
+        if now <= 1 or not (aim.both or aim.privacy.form is form or (aim.least_loss and floor)):
             continue
         other = offers.l >= (best.l or -1) if by_size else offers.k >= best.k
-        if not wish.both and not wish.least_loss:
+        if not aim.both and not aim.least_loss:
             other = np.ones(len(offers), dtype=np.bool_)
-        if wish.least_loss:
+        if aim.least_loss:
             other = limits.without(f"min_{form}").met(offers)
         here = offers.k if by_size else offers.l
         places = np.flatnonzero(inside & other & (here < now) & (here >= 0.75 * now if by_size else here == now - 1))
@@ -132,9 +133,9 @@ def _less(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) 
         spared = best.loss - offers.loss[places]
         worth = spared / np.maximum(given, 1e-9)
         pick = int(np.argmax(worth))
-        if worth[pick] * rate < 2.0:  # twice what the trade-off asks for it on the whole
+        if worth[pick] * rate < 2.0:  # twice the loss reduction that the trade-off gives on average
             continue
-        offer = offers.at(int(places[pick]), wish.privacy)
+        offer = offers.at(int(places[pick]), aim.privacy)
         title = OF_FORM[form].label
         value = int(here[places[pick]])
         says = (
@@ -145,14 +146,14 @@ def _less(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) 
     return result
 
 
-def _cheaper(offers: Offers, near: Flags, wish: Wish, best: Offer, name: str, limit: float) -> list[Relaxation]:
-    """A limit moved for less loss: the step that spares most for how far it goes."""
-    places = np.flatnonzero(near & (offers.loss < best.loss - SAVED))
+def _less_loss(offers: Offers, near: Flags, aim: Aim, best: Offer, name: str, limit: float) -> list[Relaxation]:
+    """Return the relaxation of a limit with the best loss reduction per unit."""
+    places = np.flatnonzero(near & (offers.loss < best.loss - LEAST_SAVING))
     if not len(places):
         return []
-    moved = np.maximum(offers.suppression[places] - limit, SLIVER)
+    moved = np.maximum(offers.suppression[places] - limit, LEAST_PRICE)
     pick = int(places[np.argmax((best.loss - offers.loss[places]) / moved)])
-    offer = offers.at(pick, wish.privacy)
+    offer = offers.at(pick, aim.privacy)
     says = (
         f"{percent(offer.suppression, limit)} suppressed instead of {percent(limit, offer.suppression)}: "
         f"loss {percent(offer.loss, best.loss)} instead of {percent(best.loss, offer.loss)}"
@@ -160,25 +161,25 @@ def _cheaper(offers: Offers, near: Flags, wish: Wish, best: Offer, name: str, li
     return [Relaxation(name, limit, offer.suppression, offer, says)]
 
 
-def _more(offer: Offer, best: Offer, wish: Wish, name: str, before: float, after: float) -> Relaxation:
+def _relaxation(offer: Offer, best: Offer, aim: Aim, name: str, before: float, after: float) -> Relaxation:
     moved = f"{percent(after, before)} instead of {percent(before, after)}"
     first = (
         f"loss {moved}"
         if name == "max_loss"
         else f"{percent(after, before)} suppressed instead of {percent(before, after)}"
     )
-    was = what(best, wish.privacy, wish.both) if wish.both else number(best.value)
-    return Relaxation(name, before, after, offer, f"{first}: {what(offer, wish.privacy, wish.both)} instead of {was}")
+    was = objective_clause(best, aim) if aim.both else number(best.value)
+    return Relaxation(name, before, after, offer, f"{first}: {objective_clause(offer, aim)} instead of {was}")
 
 
-K, WEIGHTED = Privacy.of(Form.SIZE), Privacy.of(Form.MEAN_SIZE)
+K, WEIGHTED = Objective.of(Form.SIZE), Objective.of(Form.MEAN_SIZE)
 L = DISTINCT_L.name
-SHOWN = 5  # choices told at most
+MOST_PAIRS = 5  # pairs (k, ℓ) that are listed
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question, its answer in words, and the search that seeks exactly this (empty if the front's own did)."""
+    """A question, its answer in words, and the search for exactly this; empty if the front's search was for it."""
 
     number: int
     asks: str
@@ -188,7 +189,7 @@ class Question:
     relaxed: tuple[str, ...] = ()
     command: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "number": self.number,
             "asks": self.asks,
@@ -202,7 +203,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Asker:
-    """What the questions are asked of: the offers, two limits, and the commands of better searches."""
+    """The setting of the four questions: the candidates, two limits, and the commands of better searches."""
 
     offers: Offers
     max_loss: float
@@ -212,7 +213,7 @@ class Asker:
 
     @property
     def has_classes(self) -> bool:
-        """Whether classes are known beyond what was searched."""
+        """Whether class histograms are known, so that other suppressions can be compared."""
         return self.offers.front.classes is not None
 
     def four(self) -> tuple[Question, ...]:
@@ -224,15 +225,15 @@ class Asker:
     def _first(self) -> Question:
         asks = f"What privacy without suppressing anyone, with a loss of at most {percent(self.max_loss, 0.0)}?"
         limits = Limits(self.offers.front.persons, self.max_loss, 0.0)
-        # Points whose classes have labels of their own do not tell how large these are, but their k.
+        # The class sizes are unknown if each class has its own labels. Then only k is known.
         told = np.isfinite(self.offers.weighted_k[limits.without("max_loss").met(self.offers)]).any()
-        return self._one(1, asks, limits, Wish(WEIGHTED if told else K))
+        return self._one(1, asks, limits, Aim(WEIGHTED if told else K))
 
     def _second(self) -> Question:
         asks = f"What k with {self._suppressed()} and a loss of at most {percent(self.max_loss, 0.0)}?"
-        return self._one(2, asks, self._limits(), Wish(K))
+        return self._one(2, asks, self._limits(), Aim(K))
 
-    def _one(self, position: int, asks: str, limits: Limits, wish: Wish) -> Question:
+    def _one(self, position: int, asks: str, limits: Limits, aim: Aim) -> Question:
         command = self.commands.get(position, "")
         if not self.has_classes and command:
             return Question(
@@ -244,17 +245,17 @@ class Asker:
                 (),
                 command,
             )
-        result = wish.best(self.offers, limits.met(self.offers))
+        result = aim.best(self.offers, limits.met(self.offers))
         if result is None:
             return Question(position, asks, False, self._none(limits), (), (), command)
-        best = self.offers.at(result, wish.privacy)
-        says = whole(best, wish.privacy, both=False) + "."
-        if wish.privacy == WEIGHTED:
+        best = self.offers.at(result, aim.privacy)
+        says = candidate_clause(best, aim) + "."
+        if aim.privacy == WEIGHTED:
             says += (
                 f" The average record is in a class of {number(best.value)} records; the smallest class has {best.k:,}."
             )
-        rate = Curve.of(self.offers.some(limits.without("max_loss").met(self.offers)), wish.privacy).rate
-        near = relaxations(self.offers, limits, wish, best, rate)
+        rate = Curve.of(self.offers.some(limits.without("max_loss").met(self.offers)), aim.privacy).rate
+        near = relaxations(self.offers, limits, aim, best, rate)
         if position == 1:  # this question allows no suppression
             near = tuple(result for result in near if result.limit != "max_suppression")
         return Question(position, asks, True, says, (best,), tuple(result.says for result in near), command)
@@ -270,20 +271,20 @@ class Asker:
         command = self.commands.get(4, "")
         if not both:
             reached = (
-                f"the best are {'; '.join(safe(offer) for offer in result)}" if result else "no release meets them"
+                f"the best are {'; '.join(k_and_l(offer) for offer in result)}" if result else "no release meets them"
             )
             says = f"Not within these limits ({limits.says()}): {reached}. {self._nearest_pair()}".rstrip()
             return Question(3, asks, True, says, tuple(result[-1:]), (), command)
         alone = max(result, key=lambda offer: offer.k)
-        wish = Wish(K, both=True)
-        position = wish.best(self.offers, limits.met(self.offers))
+        aim = Aim(K, both=True)
+        position = aim.best(self.offers, limits.met(self.offers))
         best = self.offers.at(position, K) if position is not None else both[0]
         price = (
             f"k alone reaches {alone.k:,} with ℓ {alone.l}, so the higher ℓ lowers k by {alone.k - best.k:,}"
             if alone.k > best.k
             else "k alone reaches no higher value"
         )
-        says = f"Yes: {safe(best)}, with {costs(best)} (point {best.point}); {price}."
+        says = f"Yes: {k_and_l(best)}, with {cost_clause(best)} (point {best.point}); {price}."
         return Question(3, asks, True, says, (best,), (), command)
 
     def _fourth(self) -> Question:
@@ -292,25 +293,24 @@ class Asker:
         if without is not None:
             return without
         limits, command = self._limits(), self.commands.get(4, "")
-        wish = Wish(K, both=True)
+        aim = Aim(K, both=True)
         within = limits.met(self.offers)
-        position = wish.best(self.offers, within)
+        position = aim.best(self.offers, within)
         if position is None:
             return Question(4, asks, False, self._none(limits), (), (), command)
         best = self.offers.at(position, K)
         if best.k < 2 or (best.l or 0) < 2:
-            says = (
-                f"No: {safe(best)} is the best that this front has within these limits. {self._nearest_pair()}".rstrip()
-            )
+            says = f"No: {k_and_l(best)} is the best that this front has within these limits. {self._nearest_pair()}"
+            says = says.rstrip()
             return Question(4, asks, True, says, (best,), (), command)
         result = choices(self.offers, within, K)
-        others = [safe(offer) for offer in result if (offer.k, offer.l) != (best.k, best.l)]
-        if len(others) > SHOWN:
-            others = [others[round(i * (len(others) - 1) / (SHOWN - 1))] for i in range(SHOWN)]
+        others = [k_and_l(offer) for offer in result if (offer.k, offer.l) != (best.k, best.l)]
+        if len(others) > MOST_PAIRS:
+            others = [others[round(i * (len(others) - 1) / (MOST_PAIRS - 1))] for i in range(MOST_PAIRS)]
         rest = f"; also {', '.join(others)}" if others else ""
-        says = f"{safe(best)} is the best balance, with {costs(best)} (point {best.point}){rest}."
+        says = f"{k_and_l(best)} is the best balance, with {cost_clause(best)} (point {best.point}){rest}."
         rate = Curve.of(self.offers.some(limits.without("max_loss").met(self.offers)), K).rate
-        near = relaxations(self.offers, limits, wish, best, rate)
+        near = relaxations(self.offers, limits, aim, best, rate)
         return Question(4, asks, True, says, tuple(result), tuple(result.says for result in near), command)
 
     def _without_diversity(self, position: int, asks: str) -> Question | None:
@@ -325,22 +325,21 @@ class Asker:
         return Question(position, asks, False, says)
 
     def _nearest_pair(self) -> str:
-        """The least loss with any (k, ℓ) worth the name."""
-        position = Wish(K, least_loss=True).best(
+        """Return the least loss with k and ℓ of at least 2, in words."""
+        position = Aim(K, least_loss=True).best(
             self.offers, self._limits(min_k=2, min_l=2).without("max_loss").met(self.offers)
         )
         if position is None:
             return ""
         offer = self.offers.at(position, K)
-        return (
-            f"The lowest loss with k and ℓ of at least 2 is {percent(offer.loss)}: {safe(offer)} (point {offer.point})."
-        )
+        least = f"The lowest loss with k and ℓ of at least 2 is {percent(offer.loss)}"
+        return f"{least}: {k_and_l(offer)} (point {offer.point})."
 
     def _suppressed(self) -> str:
         return Limits(self.offers.front.persons, max_suppression=self.max_suppression).says()
 
     def _none(self, limits: Limits) -> str:
-        """That no release answers, and what stands in the way: the loss, or the suppression already."""
+        """Return that no release answers, and which limit is the reason: the loss, or the suppression."""
         within = limits.without("max_loss").met(self.offers)
         if not within.any():
             return "No release of this front does: all suppress more."

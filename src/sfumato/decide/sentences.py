@@ -1,7 +1,4 @@
-"""How the answers of `ask` are worded.
-
-Notes beside an answer: the recoding in words, warnings, and the nearest release that exists.
-"""
+"""The words of answers: candidates, recodings, warnings, and the error with the nearest release that exists."""
 
 from __future__ import annotations
 
@@ -14,10 +11,10 @@ import numpy as np
 
 from sfumato.base.text import number, percent
 from sfumato.data.settings import Role
-from sfumato.decide.limits import Limits, Wish
-from sfumato.decide.offers import Offer, Offers, Privacy, offers_of, points_of
+from sfumato.decide.limits import Aim, Limits
+from sfumato.decide.offers import Offer, Offers, offers_of, points_of
 from sfumato.errors import SfumatoError, UnreachableError, counted, shortened
-from sfumato.front import Front
+from sfumato.front import Front, Objective
 from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths
 from sfumato.measures.measure import Form
 from sfumato.measures.registry import DISTINCT_L, GENERAL_LOSS, WEIGHTED_K, K
@@ -25,45 +22,45 @@ from sfumato.plans.boxes import BoxPlan
 from sfumato.tables.frequency import FrequencyTable
 
 
-def safe(offer: Offer) -> str:
-    """The k and ℓ of an offer."""
+def k_and_l(offer: Offer) -> str:
+    """Return the k and ℓ of a candidate in words."""
     return f"{K.label} {offer.k:,}" + (f" and {DISTINCT_L.label} {offer.l}" if offer.l is not None else "")
 
 
-def what(offer: Offer, privacy: Privacy, both: bool) -> str:
-    """What an offer gives of what is sought."""
-    return safe(offer) if both else f"{privacy.title} {number(offer.value)}"
+def objective_clause(offer: Offer, aim: Aim) -> str:
+    """Return the candidate's value of the objective in words."""
+    return k_and_l(offer) if aim.both else f"{aim.privacy.label} {number(offer.value)}"
 
 
-def costs(offer: Offer) -> str:
-    """What an offer costs."""
+def cost_clause(offer: Offer) -> str:
+    """Return the loss and the suppression of a candidate in words."""
     gone = f"{percent(offer.suppression)} suppressed" if offer.suppressed else "nothing suppressed"
     return f"loss {percent(offer.loss)}, {gone}"
 
 
-def whole(offer: Offer, privacy: Privacy, both: bool) -> str:
-    """An offer in one clause: all that is known of its privacy, then its price."""
-    parts = [what(offer, privacy, both)]
-    if not both and privacy.form is not Form.SIZE and offer.k > 0:
+def candidate_clause(offer: Offer, aim: Aim) -> str:
+    """Return a candidate in one clause: the known privacy figures, then its costs."""
+    parts, form = [objective_clause(offer, aim)], aim.privacy.form
+    if not aim.both and form is not Form.SIZE and offer.k > 0:
         parts.append(f"{K.label} {offer.k:,}")
-    if not both and privacy.form is not Form.DIVERSITY and offer.l is not None:
+    if not aim.both and form is not Form.DIVERSITY and offer.l is not None:
         parts.append(f"{DISTINCT_L.label} {offer.l}")
-    if privacy.form not in (None, Form.MEAN_SIZE) and offer.weighted_k is not None:
+    if form not in (None, Form.MEAN_SIZE) and offer.weighted_k is not None:
         parts.append(f"{WEIGHTED_K.label} {number(offer.weighted_k)}")
-    return f"{', '.join(parts)}; {costs(offer)} (point {offer.point})"
+    return f"{', '.join(parts)}; {cost_clause(offer)} (point {offer.point})"
 
 
 class NothingWithinError(UnreachableError):
-    """No release is within the limits of a question. `nearest` are values of single limits that would do."""
+    """No release is within the limits of a question. `nearest` are values of single limits that can be met."""
 
     def __init__(self, what: str, nearest: dict[str, float], *, expected: str = "", remedy: str = "") -> None:
         super().__init__(what, expected=expected, remedy=remedy)
         self.nearest = nearest
 
 
-def unreachable(front: Front, limits: Limits, wish: Wish) -> NothingWithinError:
-    """Nothing is within the limits: say the nearest value of each that would do, the others kept."""
-    offers = offers_of(front, front.persons) if wish.privacy.form is not None else points_of(front)
+def unreachable(front: Front, limits: Limits, aim: Aim) -> NothingWithinError:
+    """Return the error that no release keeps the limits, with the nearest value of each that the others allow."""
+    offers = offers_of(front, front.persons) if aim.privacy.form is not None else points_of(front)
     near: dict[str, float] = {}
     for name in limits.given():
         free = limits.without(name).met(offers)
@@ -88,15 +85,15 @@ def unreachable(front: Front, limits: Limits, wish: Wish) -> NothingWithinError:
 
 
 def table_of(front: Front) -> FrequencyTable | None:
-    """The table of a front, or None where it can no longer be read."""
+    """Return the table of a front, or None if it can no longer be read."""
     try:
         return front.study.table()
     except SfumatoError:
         return None
 
 
-def alphabetical(front: Front, table: FrequencyTable | None) -> list[str]:
-    """A warning where words without an order were joined as neighbours: theirs is that of the alphabet."""
+def order_warning(front: Front, table: FrequencyTable | None) -> list[str]:
+    """Return a warning if the values of a column without an order or hierarchy were grouped alphabetically."""
     if front.system != "cuts" or table is None:
         return []
     columns = front.study.columns
@@ -117,7 +114,7 @@ def alphabetical(front: Front, table: FrequencyTable | None) -> list[str]:
 
 
 def words_of(front: Front, offer: Offer, table: FrequencyTable | None) -> tuple[str, ...]:
-    """The recoding in words, with the labels where the table can be read."""
+    """Return the recoding in words, with the labels if the table can be read."""
     point = front.point(offer.point)
     if isinstance(point.plan, BoxPlan):
         return (f"{counted(len(point.plan.labels), 'class', 'classes')}, each with labels of its own",)
@@ -130,11 +127,11 @@ def words_of(front: Front, offer: Offer, table: FrequencyTable | None) -> tuple[
     )
 
 
-def alone(offers: Offers, limits: Limits, best: Offer) -> list[str]:
-    """A warning where somebody stays alone in a class, with the least loss at which nobody does."""
+def uniqueness_warning(offers: Offers, limits: Limits, best: Offer) -> list[str]:
+    """Return a warning if k is 1, with the least loss at which no record is alone in its class."""
     if best.k != 1:
         return []
-    pairs = Wish(Privacy.of(Form.SIZE), least_loss=True)
+    pairs = Aim(Objective.of(Form.SIZE), least_loss=True)
     position = pairs.best(offers, replace(limits, max_loss=None, min_k=2).met(offers))
     way = ""
     if position is not None:
@@ -144,7 +141,7 @@ def alone(offers: Offers, limits: Limits, best: Offer) -> list[str]:
 
 
 def notes_of(front: Front, limits: Limits, best: Offer, usual: float, searched: bool = False) -> tuple[str, ...]:
-    """What to know of an answer; what a search would do better is not said where one is run."""
+    """Return notes on an answer. The advice to search is left out if a search is run anyway."""
     notes = []
     if not best.searched:
         kept = f"classes below {best.suppress_below:,} records" if best.suppress_below > 1 else ""
@@ -168,6 +165,7 @@ def notes_of(front: Front, limits: Limits, best: Offer, usual: float, searched: 
 
 
 def publish_command(folder: Path | None, best: Offer) -> str:
+    """Return the command that publishes a candidate."""
     if folder is None:
         return "sf.publish(answer.choice, 'release')"
     extra = ""

@@ -1,9 +1,8 @@
-"""Two fronts side by side."""
+"""The comparison of two fronts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,9 @@ from sfumato.front.front import Front
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two fronts side by side: points, hypervolume as a share of the box around both, and who dominates whom.
+    """Two fronts compared: points, hypervolume as a share of the box around both, and dominance counts.
 
-    `objectives` are those that both have: figures that only one was searched for say nothing here.
+    `objectives` are those that both fronts have. A figure that only one of them was searched for is not compared.
     """
 
     objectives: tuple[str, ...]
@@ -25,7 +24,7 @@ class Comparison:
     dominated: tuple[int, int]
     shared: int
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "objectives": list(self.objectives),
             "points": list(self.points),

@@ -1,8 +1,6 @@
-"""The front: every non-dominated plan that a search found, frozen, with how it was found. Saved as one folder.
+"""The front: every non-dominated plan that a search found, frozen, with how it was found, and saved as one folder.
 
-One plan of a front with its figures.
-
-What a search seeks: a measure, and whether more or less of it is better.
+An objective is a measure with a direction. A point is one plan of the front with its figures.
 """
 
 from __future__ import annotations
@@ -27,8 +25,8 @@ from sfumato.base.trust import note_input, seal
 from sfumato.errors import InputError, counted, shortened
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
-from sfumato.measures.measure import Measure
-from sfumato.measures.registry import GENERALIZATION_LOSS, SUPPRESSION_LOSS, K, known_measures
+from sfumato.measures.measure import Form, Measure
+from sfumato.measures.registry import GENERALIZATION_LOSS, OF_FORM, SUPPRESSION_LOSS, K, known_measures
 from sfumato.plans.recodings import CutPlan, LevelPlan, Plan, RecodingPlan
 from sfumato.study import Study, read_kept
 from sfumato.tables.domain import Loss, loss_of_entered, loss_of_source
@@ -38,9 +36,9 @@ from sfumato.version import __version__
 
 @dataclass(frozen=True)
 class Objective:
-    """A measure, the way that is better, and whether it is of the released table or of the one before suppression.
+    """A measure, its direction, and where it is measured: on the released table, or before suppression.
 
-    `title`, `privacy` and `scale` are given where the measure is a system's own and stands in no register.
+    `title`, `privacy` and `scale` are given for a method's own measure, which is not in the registry.
     """
 
     name: str
@@ -50,16 +48,26 @@ class Objective:
     privacy: bool | None = None
     scale: str = ""
 
+    @classmethod
+    def of(cls, form: Form) -> Objective:
+        """Return the measure that follows from class histograms in this form, with the short name of the measure."""
+        return cls(OF_FORM[form].name, OF_FORM[form].direction, title=OF_FORM[form].label)
+
+    @property
+    def form(self) -> Form | None:
+        """The figure of class histograms that gives it under any suppression; None if it needs the table."""
+        return next((form for form, measure in OF_FORM.items() if measure.name == self.name), None)
+
     @property
     def sign(self) -> float:
-        """What makes less of it better."""
+        """The factor that makes less of it better."""
         return -1.0 if self.direction == "max" else 1.0
 
     def value(self, measure: Measure, classes: ClassTable) -> float:
-        """The value of its measure on the classes of a release, taken where it is taken.
+        """Return the value of the measure on the classes of a release.
 
-        "released" are the rows that are left; "input" compares them with the distribution of the whole input; anything
-        else is the table before suppression.
+        It is measured on the rows that remain if `taken` is "released". "input" compares these rows with the
+        distribution of the input. Any other value means the table before suppression.
         """
         if self.taken == "input":
             classes = replace(classes, reference="input")
@@ -69,26 +77,26 @@ class Objective:
 
     @property
     def protects(self) -> bool:
-        """Whether it says how well people are protected; otherwise it says what that costs."""
+        """Whether it measures privacy; otherwise it measures a cost."""
         return known_measures()[self.name].kind == "privacy" if self.privacy is None else self.privacy
 
     @property
     def logarithmic(self) -> bool:
-        """Its scale: unless it says so itself, what is to be large is on a logarithm and what is to be small is not."""
+        """Whether its scale is logarithmic. By default a measure to maximise is, and one to minimise is not."""
         return (self.scale or ("log" if self.direction == "max" else "linear")) == "log"
 
     def gain(self, values: Floats) -> Floats:
-        """Values on a scale where equal steps are worth the same and more is better."""
+        """Return values on a scale where equal steps have equal worth and more is better."""
         values = np.asarray(values, dtype=np.float64)
         return np.asarray(-self.sign * (np.log(np.maximum(values, 1e-9)) if self.logarithmic else values))
 
     @property
     def label(self) -> str:
-        """Its name for readers."""
+        """The name for readers."""
         return self.title or known_measures()[self.name].title
 
-    def as_dict(self) -> dict[str, Any]:
-        """`taken` tells where it is measured, if not on what is released.
+    def as_dict(self) -> dict[str, object]:
+        """Return the objective as JSON. `taken` is left out if it is measured on the released table.
 
         Returns:
             A dictionary.
@@ -107,8 +115,8 @@ PlanReader = Callable[[Mapping[str, Any]], Plan]
 class Point:
     """One plan of a front. `loss` is in [0, 1]; `values` are the measures in their own units.
 
-    `bound` is what no plan can go below in the front's last objective, where that is known; `details` is what else its
-    system says of it. `suppressed` counts records; `suppressed_units` counts units, where the table has any.
+    `bound` is the lower bound of the front's last objective, if it is known. `details` are further figures of the
+    method. `suppressed` counts records, and `suppressed_units` counts units if the table has any.
     """
 
     id: int
@@ -126,13 +134,13 @@ class Point:
 
     @property
     def recoding_plan(self) -> RecodingPlan:
-        """The plan, where it is one that recodes the table."""
+        """The plan, if it recodes the table."""
         if isinstance(self.plan, LevelPlan | CutPlan):
             return self.plan
         raise InputError("the plans of this front do not recode the table", expected="a front of lattice or cuts")
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON lacks infinities: they are null, and their names are listed.
+        """Return the point as JSON, which lacks infinities: they are null, and their names are listed.
 
         Returns:
             A dictionary.
@@ -141,7 +149,7 @@ class Point:
         return self._entries() | self.plan.entries() | ({"infinite": endless} if endless else {})
 
     def saved(self) -> dict[str, Any]:
-        """All that is needed to make the point again."""
+        """Return all that is needed to restore the point."""
         return self._entries() | self.plan.saved()
 
     def _entries(self) -> dict[str, Any]:
@@ -153,13 +161,13 @@ class Point:
 
 
 def numbered(points: Sequence[Point], first: Objective) -> tuple[Point, ...]:
-    """Points sorted by the first objective and numbered from 0; ties by their plan, so the order is always the same."""
+    """Return points sorted by the first objective and numbered from 0. Ties are sorted by their plan."""
     ordered = sorted(points, key=lambda p: (p.values[first.name], p.loss, p.plan.rank))
     return tuple(replace(point, id=number) for number, point in enumerate(ordered))
 
 
 def point_from(saved: Mapping[str, Any], read_plan: PlanReader) -> Point:
-    """A point as it was saved. JSON lacks infinities: a value of null is one."""
+    """Return a saved point. A value of null is an infinity, which JSON lacks."""
     values = {name: math.inf if value is None else value for name, value in saved["values"].items()}
     if not all(isinstance(number, int | float) for number in (*values.values(), saved["loss"], saved["suppressed"])):
         raise ValueError("figures are numbers")
@@ -171,21 +179,22 @@ def point_from(saved: Mapping[str, Any], read_plan: PlanReader) -> Point:
 
 FILES = ("front.json", "run.toml")
 CLASSES = "classes.parquet"  # only fronts of recodings have it
-PRICES = "floor.parquet"  # only fronts with a floor have it
-PRICE_UNIT = 10**12  # what a record costs that is hidden, in the unit of prices
+PRICES = "floor.parquet"  # only fronts with a lower bound have it
+PRICE_UNIT = 10**12  # the price of a suppressed record, in the unit of prices
 PACKAGES = ("duckdb", "numba", "numpy", "pyarrow")
 UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OSError, OverflowError, RecursionError, IndexError)
 
 
 @dataclass(frozen=True, repr=False)
 class Front:
-    """Points sorted by the first objective, and what they were found with.
+    """Points sorted by the first objective, with how they were found.
 
-    `exact` says that no plan of the search space dominates any of them; otherwise they are the best found.
-    `others` are dominated points that were evaluated, for pictures only. `details` is what only its system knows: the
-    prior of a channel, the areas of a group. `prices` prove a floor: for each k, what the records of each tuple cost at
-    least, in the order of the frequency table. `found_how` is the clause of `how` where it is not about nodes or cuts.
-    `left_out` are the records of the source that the missing rule left out; losses count them as lost.
+    The front is `exact` if no plan of the search space dominates any point; otherwise the points are the best found.
+    The dominated points in `others` were evaluated as well, and only pictures show them. The `details` are facts of one
+    method: the prior of a channel, the areas of a group. The `prices` prove a lower bound: for each k, they are
+    feasible dual prices of each tuple's records, in the order of the frequency table. The clause `found_how` replaces
+    `how` if that is not about nodes or cuts. The missing rule left out `left_out` records of the source, which losses
+    count as lost.
     """
 
     study: Study
@@ -233,8 +242,10 @@ class Front:
         return self.points[number]
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """The points as a frame, one row for each: of the kind of the study's own table, or as asked
-        ("pandas", "polars", "pyarrow"). Behind the figures stand the level, or the number of groups, of each column.
+        """Return the points as a frame, one row for each.
+
+        It is the kind of frame of the study's own table, or the kind that is asked for ("pandas", "polars", "pyarrow").
+        The level, or the number of groups, of each column follows the figures.
 
         Args:
             kind: "pandas", "polars" or "pyarrow"; the kind of the study's own table unless given.
@@ -257,7 +268,7 @@ class Front:
         return to_frame(columns, kind or self.study.frame_kind)
 
     def plot(self, chosen: int | None = None) -> Any:
-        """The front as a plotly figure: privacy over loss, a point marked if it is chosen.
+        """Return the front as a plotly figure: privacy over loss, with a chosen point marked.
 
         Args:
             chosen: the id of a point to mark.
@@ -291,7 +302,7 @@ class Front:
         return plotly_figure(traces, {"title": "information loss, %"}, {"title": first.label} | scale, 420)
 
     def picture(self, chosen: int | None = None, mark: tuple[float, float] | None = None) -> str:
-        """The front as a small picture, in SVG; a point is marked, or a loss and a value of the first objective."""
+        """Return the front as a small SVG. A point is marked, or a loss and a value of the first objective."""
         if not self.points:
             return ""
         first = self.objectives[0]
@@ -324,32 +335,32 @@ class Front:
 
     @property
     def persons(self) -> int:
-        """What a suppression limit is a share of: the units, or the records where every record is a unit."""
+        """The number of units, or of records if every record is a unit: the base of the suppression limit."""
         return self.rows if self.units is None else self.units
 
     def suppressed_count(self, point: Point) -> int:
-        """The units, or the records where every record is a unit, that a point suppresses."""
+        """Return how many units, or records if every record is a unit, a point suppresses."""
         return point.suppressed if point.suppressed_units is None else point.suppressed_units
 
     def suppressed_share(self, point: Point) -> float:
-        """The same as a share of all."""
+        """Return the same as a share of all."""
         return self.suppressed_count(point) / self.persons
 
     @property
     def recodes(self) -> bool:
-        """Whether its plans recode the table: such a front has classes, which answer for any suppression."""
+        """Whether its plans recode the table. Such a front has classes, which answer for any suppression."""
         return self.system in ("lattice", "cuts")
 
     @property
     def tells_k(self) -> bool:
-        """Whether the k of every point is known: such a front can be asked."""
+        """Whether the k of every point is known, so that `ask` can answer."""
         return self.recodes or (bool(self.points) and all(K.name in point.values for point in self.points))
 
     def with_left_out(self, left_out: int) -> Front:
-        """Return the front of the whole source, of which the missing rule left out some records: they are lost.
+        """Return the front of the whole source, of which the missing rule left out some records.
 
-        Every loss, and every bound that is shown beside one, becomes that of the source. Measures in their own units,
-        prices and ratios to a bound are of the records that entered the search.
+        Every loss, and every bound of a loss, becomes that of the source, where these records count as lost. Measures
+        in their own units, prices and ratios to a bound refer to the records that entered the search.
 
         Args:
             left_out: how many records were left out.
@@ -374,7 +385,7 @@ class Front:
 
     @property
     def left_out_says(self) -> str:
-        """What the missing rule left out, in a clause; empty if nothing."""
+        """The records that the missing rule left out, in a clause; empty if there are none."""
         if not self.left_out:
             return ""
         share = percent(self.left_out / (self.rows + self.left_out))
@@ -389,21 +400,21 @@ class Front:
         return loss_of_entered(loss, self.rows, self.left_out)
 
     def ratio(self, loss: float, bound: float) -> float | None:
-        """Return how many times a bound a loss is, both without the records that were left out; None if it is 0."""
+        """Return the ratio of a loss to a bound, without the records that were left out; None if the bound is 0."""
         least = self.loss_of_entered(bound)
         return self.loss_of_entered(loss) / least if least > 0 else None
 
     @cached_property
     def recoding_of(self) -> tuple[int, ...]:
-        """The recoding of each point, numbered in the order of the points: several may differ in suppression alone."""
+        """The recoding of each point, numbered in the order of the points. Several points may share one."""
         numbers: dict[tuple[Any, ...], int] = {}
         return tuple(numbers.setdefault(p.plan.rank, len(numbers)) for p in self.points)
 
     def with_classes(self, table: FrequencyTable) -> Front:
-        """The same front with the class histograms of its recodings, which answer other limits of suppression.
+        """Return the front with the class histograms of its recodings, which answer other suppression limits.
 
-        Where missing values match anything, records were removed before or belong to units, or a class may fall short
-        of a criterion that is neither size nor diversity, suppression has no such answers.
+        There are no such histograms if missing values match anything, if records were removed before or belong to
+        units, or if a class may violate a criterion that is neither size nor diversity.
         """
         if (
             table.removed
@@ -419,7 +430,7 @@ class Front:
         return replace(self, classes=histograms_of(table, plans, self.study.search.weights))
 
     def histogram(self, number: int) -> Histogram | None:
-        """The classes of a point's recoding before suppression, if they were kept.
+        """Return the classes of a point's recoding before suppression, if they were kept.
 
         Args:
             number: the id of a point.
@@ -430,7 +441,7 @@ class Front:
         return None if self.classes is None else self.classes.of(self.recoding_of[self.point(number).id])
 
     def point(self, number: int) -> Point:
-        """A point by its id.
+        """Return a point by its id.
 
         Args:
             number: its id.
@@ -457,15 +468,15 @@ class Front:
         else:
             many = f"{self.space:,}" if self.space < 10**12 else f"about 10^{round(math.log10(self.space))}"
             what = f"{self.evaluations:,} of {many} cuts evaluated"
-        return ", ".join(dict.fromkeys((proof, name, what)))  # an exact search need not say so twice
+        return ", ".join(dict.fromkeys((proof, name, what)))  # an exact search already says so
 
-    def as_dict(self) -> dict[str, Any]:
-        """The front as `sfumato search --json` prints it.
+    def as_dict(self) -> dict[str, object]:
+        """Return the front as `sfumato search --json` prints it.
 
         Returns:
             A dictionary.
         """
-        return self._about() | {"points": [self._told(point) for point in self.points]}
+        return self._about() | {"points": [self._point_entries(point) for point in self.points]}
 
     def _about(self) -> dict[str, Any]:
         return {
@@ -488,8 +499,8 @@ class Front:
             "stages": [dict(stage) for stage in self.stages],
         }
 
-    def _told(self, point: Point) -> dict[str, Any]:
-        """A point; where records were recoded or suppressed, with the parts of its loss beside it."""
+    def _point_entries(self, point: Point) -> dict[str, Any]:
+        """Return a point as JSON, with the parts of its loss if records were recoded or suppressed."""
         if not self.recodes:
             return point.as_dict()
         source = self.rows + self.left_out
@@ -499,9 +510,9 @@ class Front:
         return point.as_dict() | parts | ({"left_out_loss": missing} if missing else {})
 
     def save(self, folder: str | Path, replace: bool = False) -> Path:
-        """Write the front as a new folder: front.json and the run file. Whole or not at all.
+        """Write the front as a new folder with front.json and the run file, completely or not at all.
 
-        It is private: its owner alone can read it. With `replace` an earlier front of that name gives way.
+        Only its owner can read the folder. With `replace` an earlier front of that name is replaced.
 
         Args:
             folder: the folder to write.
@@ -521,16 +532,16 @@ class Front:
             if self.prices:
                 write_numbers(inside / PRICES, {f"{K.name}{k}": prices for k, prices in self.prices.items()})
             seal(inside)
-            if self.points:  # a front that cannot be read back is none
+            if self.points:  # check that the saved front can be read
                 read_front(inside, lambda _: type(self.points[0].plan).from_saved)
         return folder
 
 
 def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run: str | Path | None = None) -> Front:
-    """Read a front back from its folder; `plan_reader` says, for the name of a system, how its plans are read.
+    """Read a front from its folder. `plan_reader` returns, for the name of a method, the reader of its plans.
 
-    A folder that this user did not make here is data: what it says can be looked at, and the table that it names is
-    not opened. `run` is a run file of one's own, which names the table again.
+    A folder that this user did not make here is untrusted: its figures can be looked at, but the table that it names is
+    not opened. `run` is the user's own run file, which names the table.
     """
     folder = Path(folder)
     absent = [name for name in FILES if not (folder / name).is_file()]
@@ -572,7 +583,7 @@ def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run
             prices=_prices(folder / PRICES) if (folder / PRICES).is_file() else {},
         )
     except InputError as error:
-        if error.what.startswith(str(folder)):  # it says which file
+        if error.what.startswith(str(folder)):  # it names the file
             raise
         raise InputError(f"{folder}/front.json cannot be read: {error.what}", expected=error.expected) from error
     except UNREADABLE as error:
@@ -580,7 +591,7 @@ def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run
 
 
 def versions(engine: str = "duckdb") -> dict[str, str]:
-    """What the work was done with."""
+    """Return the versions of the software that did the work."""
     packages = (*PACKAGES, *(["pyspark"] if engine == "spark" else []))
     return {"sfumato": __version__, "python": platform.python_version()} | {name: version(name) for name in packages}
 

@@ -1,1 +1,1 @@
-"""Reproductions of the papers' tables and figures, and recodings of others to compare with."""
+"""Reproductions of the papers' tables and figures, and recodings by other methods as baselines."""

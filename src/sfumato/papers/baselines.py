@@ -1,29 +1,21 @@
-"""Baselines beside our own fronts: Mondrian, Datafly and the best node of the lattice, each at the required k.
+"""Baselines for our fronts: Mondrian, Datafly, the best lattice node, and recorded ARX figures, at each required k.
 
-Whether baselines can be computed for a study, and whether its fronts can be compared with them.
+A comparison has one row for each method and each k, and all rows are measured the same way: what the recoding costs,
+and which k and ℓ it has. A table or a front that does not allow the comparison is refused. Mondrian recodes locally:
+its columns and cells are prepared here, and its classes are costed.
 
-What a recoding costs and what it gives: one row of a comparison of methods, measured the same way for all.
+Datafly (Sweeney 1997) generalizes the column with most different values by one level until few records are in small
+classes (docs/readings.md, 2, Datafly).
 
-Datafly (Sweeney 1997): generalize the column with most different values by one level until few records stand out.
-
-Readings: docs/readings.md, 2, Datafly.
-
-The classes of a node without those that fall short of a k and an ℓ.
-
-Figures of other tools that were recorded once: they cannot be run here, and hold for one table and its trees alone.
-
-ARX 3.9.2, local transformation (`optimizeIterativeFast` with a step of 1/N, Loss with arithmetic mean, no limit of
-suppression), on Adult with eight quasi-identifiers, measured again on the scale of this comparison. Its labels are
-nodes of the hierarchies.
-
-Local recoding of a study's table: its columns and cells as Mondrian takes them, and what its classes cost.
+ARX cannot be run here, so its figures were recorded once. The version is 3.9.2, local transformation
+(`optimizeIterativeFast` with a step of 1/N, Loss with arithmetic mean, no limit of suppression), on Adult with eight
+quasi-identifiers, remeasured on the scale of this comparison. Its labels are nodes of the hierarchies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -52,7 +44,7 @@ KS = (2, 5, 10, 20, 50, 100)
 
 
 def asked_of(ks: Sequence[int] | None, records: int) -> list[int]:
-    """The required k, rising; by default those of KS that a class can have."""
+    """Return the required k, rising; by default those of KS that a class can have."""
     asked = sorted(set(KS if ks is None else ks))
     if not asked or asked[0] < 1:
         raise InputError(
@@ -70,7 +62,7 @@ def asked_of(ks: Sequence[int] | None, records: int) -> list[int]:
 
 
 def refuse_persons(study: Study) -> None:
-    """Raise where rows belong to persons: the other methods divide records, so their k would be another figure."""
+    """Raise if rows belong to persons: the other methods count records, so their k would be another figure."""
     for name in study.named(Role.UNIT):
         raise StudyError(
             f"{name} is a unit column, and a comparison of methods counts records",
@@ -107,7 +99,7 @@ def refuse_table(table: FrequencyTable, l: int) -> None:
 
 
 def refuse_fronts(study: Study, table: FrequencyTable, fronts: Sequence[Front]) -> None:
-    """Raise unless the fronts are of the same table under the same rules, one of each system."""
+    """Raise unless the fronts are of the same table under the same rules, one of each method."""
     systems = [front.system for front in fronts]
     other = [front.system for front in fronts if not front.recodes]
     if other:
@@ -142,7 +134,7 @@ def _differs(study: Study, table: FrequencyTable, front: Front) -> str:
 
 
 def no_levels(table: FrequencyTable) -> str:
-    """Why there is no lattice to look at; nothing if there is one."""
+    """Return why the table has no lattice; empty if it has one."""
     undeclared = [domain.name for domain in table.domains if not domain.declared]
     if undeclared:
         return f"no hierarchy for {shortened(undeclared)}"
@@ -165,16 +157,16 @@ LOCAL = (
     "mondrian_relaxed",
     "mondrian_even",
     "arx_local",
-)  # a value may carry different labels in different classes
+)  # a value may have different labels in different classes
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a method reaches where a k is asked for, and at which price. Everything is None where it does not reach it.
+    """What a method reaches at a required k, and at which cost. Every figure is None if it does not reach it.
 
-    `loss` is the share of d·N, suppressed records with full loss; `l` the least number of different values of a
-    sensitive column in a class; `labels_per_value` how many different labels a value carries on average (1 if the
-    recoding is global), `table_error` the mean error of two-way tables where the recoding is local.
+    The loss is the share of d·N, with suppressed records at full loss. The least number of different values of a
+    sensitive column in a class is `l`. The average number of different labels of a value is `labels_per_value`, which
+    is 1 for a global recoding. The mean error of two-way tables, for a local recoding, is `table_error`.
     """
 
     method: str
@@ -192,8 +184,8 @@ class Cost:
     def title(self) -> str:
         return TITLES[self.method]
 
-    def as_dict(self) -> dict[str, Any]:
-        """The row as JSON knows it.
+    def as_dict(self) -> dict[str, object]:
+        """Return the row as JSON.
 
         Returns:
             A dictionary.
@@ -205,9 +197,9 @@ class Cost:
 class Costs:
     """Methods side by side: a row for each method and each required k.
 
-    `allowed` records may be suppressed; `l` is the diversity asked for; `notes` say what was left out and why; `how`
-    says how each front was made; `labels` says which labels Mondrian may use: only recodings with the same labels
-    compare.
+    At most `allowed` records may be suppressed, and `l` is the required diversity. What was left out is in `notes`,
+    with the reason, and how each front was found in `how`. Only recodings with the same labels compare, and `labels`
+    states the labels that Mondrian may use.
     """
 
     rows: tuple[Cost, ...]
@@ -223,7 +215,7 @@ class Costs:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The methods, in the order of their titles' list."""
+        """The methods, in the order of their titles."""
         held = {row.method for row in self.rows}
         return tuple(name for name in TITLES if name in held)
 
@@ -233,7 +225,7 @@ class Costs:
         return tuple(sorted({row.asked for row in self.rows}))
 
     def row(self, method: str, asked: int) -> Cost:
-        """The row of a method and a required k.
+        """Return the row of a method and a required k.
 
         Args:
             method: the name of a method.
@@ -244,8 +236,8 @@ class Costs:
         """
         return next(row for row in self.rows if (row.method, row.asked) == (method, asked))
 
-    def as_dict(self) -> dict[str, Any]:
-        """As `sfumato baselines --json` prints it.
+    def as_dict(self) -> dict[str, object]:
+        """Return the comparison as `sfumato baselines --json` prints it.
 
         Returns:
             A dictionary.
@@ -262,7 +254,7 @@ class Costs:
 
 
 def cost_of(method: str, asked: int, classes: ClassTable) -> Cost:
-    """The cost of a global recoding, from its classes after suppression."""
+    """Return the cost of a global recoding, from its classes after suppression."""
     full = float(classes.attribute_weights.sum()) * classes.records
     return Cost(
         method,
@@ -286,10 +278,10 @@ def datafly(
     allowed: int,
     records: int,
 ) -> Levels | None:
-    """The levels at which Datafly stops; None where even the top is too little.
+    """Return the levels at which Datafly stops; None if even the top node is not enough.
 
-    `different(column, level)` are the different values of a column at a level, `short(levels)` the records whose class
-    is too small there. It stops when at most `allowed` are, and some record is left.
+    `different(column, level)` are the different values of a column at a level, and `short(levels)` the records in
+    classes that are too small. It stops when at most `allowed` are short and some record remains.
 
     >>> values = [[9, 3, 1], [4, 1]]
     >>> datafly([2, 1], lambda column, level: values[column][level], lambda at: 5 if sum(at) < 2 else 0, 0, 9)
@@ -310,7 +302,7 @@ def datafly(
 def classes_at(
     table: FrequencyTable, levels: Sequence[int], k: int, l: int, weights: Sequence[float] = ()
 ) -> ClassTable:
-    """The classes of a node without those that have fewer than k records or l different sensitive values."""
+    """Return the classes of a node without those that have fewer than k records or l different sensitive values."""
     return suppress_planned(classify(table, at_levels(table, levels), weights), k, l)
 
 
@@ -322,7 +314,7 @@ TABLE_ERRORS = {20: 0.0535}
 
 
 def recorded(study: Study, table: FrequencyTable, k: int, l: int) -> Cost | None:
-    """What ARX's local transformation lost at a k; None for every other table, k or demand."""
+    """Return the loss of ARX's local transformation at a k; None for any other table, k or constraint."""
     same = (table.records, table.tuples) == (RECORDS, TUPLES) and set(table.columns) == COLUMNS
     same = same and all(domain.declared for domain in table.domains)
     if not same or k not in LOSSES or l > 1 or len(set(study.weights_for(table))) > 1:
@@ -336,10 +328,11 @@ DIVIDES = {"mondrian_strict": "never", "mondrian_relaxed": "needed", "mondrian_e
 
 @dataclass(frozen=True, eq=False)
 class LocalTable:
-    """A table made ready for cuts through all columns at once.
+    """A table prepared for cuts through all columns at once.
 
-    Relaxed cuts divide the records of a tuple, so `divided` has a cell for each tuple and sensitive value. What several
-    sensitive columns hold together is not in a frequency table; relaxed classes then have no known diversity.
+    Relaxed cuts divide the records of a tuple, so `divided` has a cell for each tuple and sensitive value. A frequency
+    table does not have the joint counts of several sensitive columns, so the diversity of relaxed classes is then
+    unknown.
     """
 
     table: FrequencyTable
@@ -363,12 +356,12 @@ class LocalTable:
         return len(self.table.sensitive) == 1
 
     def classes(self, method: str, k: int, l: int = 1) -> Partition | None:
-        """The classes of Mondrian; None where the whole table has too few records or values."""
+        """Return the classes of Mondrian; None if the whole table has too few records or values."""
         divide = DIVIDES[method]
         return mondrian(self.grid, self.whole if divide == "never" else self.divided, k, l, divide=divide)
 
     def cost(self, method: str, k: int, l: int = 1) -> Cost:
-        """What Mondrian reaches and costs. It suppresses nothing."""
+        """Return what Mondrian reaches and costs. It suppresses no record."""
         strict = DIVIDES[method] == "never"
         if l > 1 and not strict and not self.diverse_when_divided:
             return Cost(method, k, note="the diversity of divided tuples is known for one sensitive column only")
@@ -391,7 +384,7 @@ class LocalTable:
 
 
 def _table_error(partition: Partition) -> float | None:
-    """The mean error of two-way tables, each label spread evenly over its units; None for very wide columns."""
+    """Return the mean error of two-way tables, each label spread evenly over its units; None for wide columns."""
     cells, widths = partition.cells, np.diff(partition.grid.unit).tolist()
     if max(widths) > MOST_VALUES:
         return None
@@ -400,7 +393,7 @@ def _table_error(partition: Partition) -> float | None:
 
 
 def label_words(segments: Sequence[Segment]) -> str:
-    """Which labels a class may have, in a sentence."""
+    """Return which labels a class may have, in a sentence."""
     trees = [segment.name for segment in segments if segment.constrained]
     free = [segment.name for segment in segments if not segment.constrained]
     parts = [f"nodes of the tree for {', '.join(trees)}"] if trees else []
@@ -409,7 +402,7 @@ def label_words(segments: Sequence[Segment]) -> str:
 
 
 def grid_of(space: CutSpace) -> Grid:
-    """The columns of a space as flat arrays."""
+    """Return the columns of a space as flat arrays."""
     segments = space.segments
     unit = np.concatenate([[0], np.cumsum([s.units for s in segments])]).astype(np.int64)
     leaves = np.concatenate([np.concatenate([[0], np.cumsum(s.leaves)]) for s in segments]).astype(np.int64)
@@ -454,7 +447,7 @@ def _whole(numbers: Sequence[int]) -> Counts64:
 
 
 def _divided(table: FrequencyTable, space: CutSpace, whole: Cells) -> Cells:
-    """Cells whose records are alike in their sensitive value too."""
+    """Return cells whose records are equal in their sensitive value too."""
     if len(table.sensitive) != 1:
         return whole._replace(masks=np.zeros((len(whole.counts), 0), np.uint64), words=np.zeros(1, np.int64))
     (held,) = table.sensitive.values()
@@ -479,16 +472,16 @@ def baselines(
     methods: Sequence[str] | None = None,
     table: FrequencyTable | None = None,
 ) -> Costs:
-    """What other kinds of recoding cost at each k, and what the points of our fronts cost that reach it.
+    """Return what other recodings cost at each k, and what the points of our fronts cost that reach it.
 
-    All are measured the same way, within the study's suppression limit; `l` asks for different sensitive values in each
-    class besides.
+    All are measured the same way, within the study's suppression limit. `l` adds a required number of different
+    sensitive values in each class.
 
     Args:
         study: the table, its hierarchies and its suppression limit.
         ks: the k that are asked for; 2, 5, 10, 20, 50 and 100 unless given.
         l: how many different sensitive values each class must hold.
-        fronts: fronts of the same study to stand beside them.
+        fronts: fronts of the same study to compare with.
         methods: the methods; all unless given.
         table: the study's frequency table, where it was read before.
 
@@ -556,12 +549,12 @@ def baselines(
 
 
 def _of_source(row: Cost, table: FrequencyTable) -> Cost:
-    """Return a row with the loss of the source: records that the missing rule left out are lost."""
+    """Return a row with the loss of the source: records that the missing rule left out count as lost."""
     return row if row.loss is None else replace(row, loss=loss_of_source(row.loss, table.records, table.left_out))
 
 
 def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> list[Cost]:
-    """For each k, the point of a front with least loss that reaches it, measured as all the others are."""
+    """Return, for each k, the point of a front with least loss that reaches it, measured like all others."""
     weights = front.study.weights_for(table)
     known: dict[int, Cost] = {}
 
@@ -591,7 +584,7 @@ def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> 
 
 
 def _optimum(study: Study, table: FrequencyTable, k: int, l: int) -> Cost:
-    """The node with least loss once classes that fall short are suppressed within the limit."""
+    """Return the node with least loss after suppression of small classes within the limit."""
     levels = _levels(study, table, k, l)
     if levels is None:
         return Cost("lattice_optimum", k, note="no node of the lattice reaches this k within the suppression limit")
@@ -601,7 +594,7 @@ def _optimum(study: Study, table: FrequencyTable, k: int, l: int) -> Cost:
 
 
 def _levels(study: Study, table: FrequencyTable, k: int, l: int) -> Levels | None:
-    """The levels of that node, by the search that answers every question of the lattice."""
+    """Return the levels of that node, by the exact search of the lattice."""
     diverse = {DISTINCT_L.name: float(l)} if l > 1 else {}
     settings = SearchSettings(
         objectives=(GENERAL_LOSS.name,),

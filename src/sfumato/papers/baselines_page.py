@@ -1,10 +1,9 @@
-"""What each kind of recoding costs: loss against k, method by method, beside our own fronts."""
+"""The page of a comparison with baselines: loss against k, method by method, with our own fronts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
@@ -13,7 +12,7 @@ from sfumato.base.text import number, percent
 from sfumato.front import Front
 from sfumato.measures.registry import K
 from sfumato.papers.baselines import LOCAL, TITLES, Cost, Costs
-from sfumato.report.page import ACCENT, SECOND, figure, page
+from sfumato.report.page import ACCENT, SECOND, Trace, figure, page, scatter
 from sfumato.version import __version__
 
 BESIDE = 2  # how far beyond the required k a front is drawn
@@ -30,7 +29,7 @@ LOOKS = {
 
 
 def draw_baselines(costs: Costs, path: str | Path, fronts: Sequence[Front] = (), *, overwrite: bool = False) -> Path:
-    """Write the comparison as a self-contained page; with fronts, all their points are in the picture.
+    """Write the comparison as a self-contained page. With fronts, the picture has all their points.
 
     Args:
         costs: what `baselines` gave.
@@ -45,7 +44,7 @@ def draw_baselines(costs: Costs, path: str | Path, fronts: Sequence[Front] = (),
 
 
 def baselines_page(costs: Costs, fronts: Sequence[Front] = ()) -> str:
-    """The page of a comparison."""
+    """Return the page of a comparison."""
     limit = (
         f"at most {costs.allowed:,} of {costs.records:,} records may be suppressed"
         if costs.allowed
@@ -68,7 +67,7 @@ def baselines_page(costs: Costs, fronts: Sequence[Front] = ()) -> str:
 
 
 def baselines_figure(costs: Costs, fronts: Sequence[Front] = ()) -> Markup:
-    """Loss against k."""
+    """Return loss against k."""
     plain = [front for front in fronts if K.name in {o.name for o in front.objectives}]
     drawn = {front.system for front in plain}
     traces = [_front_trace(front, costs) for front in plain]
@@ -87,7 +86,7 @@ def baselines_figure(costs: Costs, fronts: Sequence[Front] = ()) -> Markup:
 
 
 def sentences(costs: Costs) -> list[str]:
-    """The comparison in words: what each costs at a k in the middle, and what kind of recoding that buys."""
+    """Return the comparison in words: the cost of each method at a k in the middle, and the advantage of local ones."""
     k = costs.asked[len(costs.asked) // 2]
     reached = sorted(
         (row for row in costs.rows if row.asked == k and row.loss is not None), key=lambda row: row.loss or 0.0
@@ -121,7 +120,7 @@ def sentences(costs: Costs) -> list[str]:
 
 
 def _price(whole: Cost, local: Cost) -> str:
-    """What it costs that recoding is global: the best of each kind."""
+    """Return the cost of a global recoding over a local one: the best of each kind."""
     points = 100 * ((whole.loss or 0.0) - (local.loss or 0.0))
     if points <= 0:
         return f" Here that costs nothing: the best of them loses no more than {local.title}."
@@ -132,7 +131,7 @@ def _price(whole: Cost, local: Cost) -> str:
 
 
 def row_cells(row: Cost) -> list[str]:
-    """A row as text: method, k required, k, l, loss, suppressed, classes, labels per value, note."""
+    """Return a row as text: method, k required, k, l, loss, suppressed, classes, labels per value, note."""
     if row.loss is None:
         return [row.title, number(row.asked), "–", "–", "–", "–", "–", "–", row.note]
     return [
@@ -167,8 +166,8 @@ def _hover(row: Cost) -> str:
     )
 
 
-def _front_trace(front: Front, costs: Costs) -> dict[str, Any]:
-    """All points of a front around the required k."""
+def _front_trace(front: Front, costs: Costs) -> Trace:
+    """Return all points of a front around the required k."""
     low, high = costs.asked[0] / BESIDE, costs.asked[-1] * BESIDE
     near = [point for point in front.points if low <= point.values[K.name] <= high]
     points = sorted(near, key=lambda point: point.values[K.name])
@@ -181,16 +180,7 @@ def _front_trace(front: Front, costs: Costs) -> dict[str, Any]:
     return _trace(front.system, x, y, text) | {"mode": "markers"}
 
 
-def _trace(name: str, x: Sequence[float], y: Sequence[float], text: Sequence[str]) -> dict[str, Any]:
+def _trace(name: str, x: Sequence[float], y: Sequence[float], text: Sequence[str]) -> Trace:
     colour, dash, symbol = LOOKS[name]
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": TITLES[name],
-        "x": list(x),
-        "y": list(y),
-        "text": list(text),
-        "line": {"color": colour, "width": 1.5, "dash": dash},
-        "marker": {"color": colour, "size": 8, "symbol": symbol},
-        "hovertemplate": "%{text}<extra></extra>",
-    }
+    line, marker = {"color": colour, "width": 1.5, "dash": dash}, {"color": colour, "size": 8, "symbol": symbol}
+    return scatter(x, y, "lines+markers", TITLES[name], text, line=line, marker=marker)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -40,7 +39,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Level:
-    """The errors of each method at one level of privacy, and with EM where that was asked; None: not reached."""
+    """The errors of each method at one level of privacy, and with EM if requested; None if not reached."""
 
     privacy: float
     warner: float | None
@@ -56,7 +55,7 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """What was found for a case. The curves are (privacy, error)."""
+    """The result for a case. The curves are (privacy, error)."""
 
     case: Case
     warner: Floats
@@ -66,7 +65,7 @@ class Panel:
     worst_against_warner: float | None
     curves: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "figure": self.case.figure,
             "prior": self.case.name,
@@ -83,20 +82,20 @@ class Panel:
 
 
 def normal_prior() -> Floats:
-    """N(0, 1) on ten equal bins of [−3, 3]."""
+    """Return N(0, 1) on ten equal bins of [−3, 3]."""
     edges = np.linspace(-3, 3, BINS + 1)
     shares = np.diff([0.5 * (1 + math.erf(edge / math.sqrt(2))) for edge in edges])
     return np.asarray(shares / shares.sum())
 
 
 def gamma_prior() -> Floats:
-    """Gamma with shape 1 and scale 2 on ten equal bins of [0, 6]."""
+    """Return the gamma distribution with shape 1 and scale 2 on ten equal bins of [0, 6]."""
     shares = -np.diff(np.exp(-np.linspace(0, 6, BINS + 1) / 2))
     return np.asarray(shares / shares.sum())
 
 
 def adult_priors() -> dict[str, Floats]:
-    """Shares of attributes of the 30,162 complete rows of Adult; age in ten bins of equal width."""
+    """Return shares of attributes of the 30,162 complete rows of Adult, with age in ten bins of equal width."""
     table = read(sample("adult-complete")).table()
     priors = {}
     for column, domain in enumerate(table.domains):
@@ -111,7 +110,7 @@ def adult_priors() -> dict[str, Floats]:
 
 
 def cases() -> list[Case]:
-    """The panels of figures 4 and 5."""
+    """Return the panels of figures 4 and 5."""
     bell, adult = normal_prior(), adult_priors()
     lowest = {0.6: (0.6, 0.4), 0.7: (0.5, 0.3), 0.8: (0.4, 0.22), 0.9: (0.22, 0.17)}
     listed = [Case(f"4, δ = {d}", "normal", bell, d, *low) for d, low in lowest.items()]
@@ -128,7 +127,7 @@ def reproduce_channel(
     progress: Callable[[int, int], object] | None = None,
     only: list[Case] | None = None,
 ) -> Iterator[Panel]:
-    """Each panel as it is done."""
+    """Yield each panel when it is done."""
     chosen = cases() if only is None else only
     for number, case in enumerate(chosen):
         with threadpool_limits(1):
@@ -138,7 +137,7 @@ def reproduce_channel(
 
 
 def warner_curve(prior: Floats, delta: float) -> Floats:
-    """Privacy, error and p of Warner's matrices that keep δ, on a grid of 0.001, by rising privacy."""
+    """Return privacy, error and p of Warner's matrices that keep δ, on a grid of 0.001, by rising privacy."""
     n, points = len(prior), []
     for p in np.arange(math.ceil(1000 / n) + 1, 1001) / 1000:
         matrix = warner(n, float(p))
@@ -215,6 +214,6 @@ def _level(
 
 
 def _em_error(matrix: Floats, prior: Floats, seed: int) -> float:
-    """The mean squared error of EM over a few files of 10,000 reports."""
+    """Return the mean squared error of EM over a few files of 10,000 randomized answers."""
     counts = np.random.default_rng(seed).multinomial(RECORDS, matrix @ prior, size=EM_DRAWS)
     return float(np.mean([(em(matrix, c.astype(np.float64)).shares - prior) ** 2 for c in counts]))

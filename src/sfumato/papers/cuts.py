@@ -21,7 +21,7 @@ Answer = Callable[[Front], Any]
 
 @dataclass(frozen=True)
 class Question:
-    """A question of the paper: its problem, its answer there, the mark we know of, and how a front answers it."""
+    """A question of the paper: its problem, its answer there, the mark, and the answer of a front."""
 
     words: str
     problem: int
@@ -41,7 +41,7 @@ class Answered:
     plain_seconds: float
     our_seconds: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "question": self.question.words,
             "problem": self.question.problem,
@@ -54,7 +54,7 @@ class Answered:
 
 
 def paper_setting(problem: int, prefer: str = Form.SIZE) -> Study:
-    """Nine attributes of Adult, four of them along their trees; in problem 4 occupation is sensitive instead."""
+    """Return nine attributes of Adult, four of them along their trees; in problem 4 occupation is sensitive."""
     study = read(sample("adult-complete").with_name("cuts.toml"))
     if problem == 4:
         study = study.with_columns({"occupation": ColumnSettings(role=Role.SENSITIVE)})
@@ -63,7 +63,7 @@ def paper_setting(problem: int, prefer: str = Form.SIZE) -> Study:
 
 
 def highest(measure: Measure, max_loss: float) -> Answer:
-    """The most of a measure within a loss."""
+    """Return the largest value of a measure within a loss."""
 
     def answer(front: Front) -> float:
         return max((point.values[measure.name] for point in front.points if point.loss <= max_loss), default=0.0)
@@ -72,7 +72,7 @@ def highest(measure: Measure, max_loss: float) -> Answer:
 
 
 def safe_pairs(max_loss: float, prefer: str | None = None, shown: int = 5) -> Answer:
-    """The (k, ℓ) that no other pair within the loss beats; or the one with most of what is preferred."""
+    """Return the (k, ℓ) that no other pair within the loss dominates, or the one with most of a preferred measure."""
 
     def answer(front: Front) -> str:
         inside = [point for point in front.points if point.loss <= max_loss]
@@ -87,7 +87,7 @@ def safe_pairs(max_loss: float, prefer: str | None = None, shown: int = 5) -> An
 
 
 def near(general: float, suppressed: float) -> Answer:
-    """The weighted k of the point nearest to two losses."""
+    """Return the weighted k of the point nearest to each of two losses."""
 
     def distance(point: Point) -> float:
         values = point.values
@@ -142,7 +142,7 @@ def reproduce_cuts(
 
 
 def shown(answers: Sequence[Any]) -> str:
-    """The median over seeds with their range; the first seed's where answers are words.
+    """Return the median over seeds with their range; the first seed's answer if answers are words.
 
     >>> shown([3.0, 1.0, 2.0]), shown(["(20, 4)", "(19, 4)"])
     ('2 (1–3)', '(20, 4)')

@@ -1,4 +1,4 @@
-"""The numbers of the groups paper (Tavrov, Chertov 2016) beside ours.
+"""The numbers of the groups paper (Tavrov, Chertov 2016) and ours.
 
 The synthetic census as a study: two files with the same installations, and a run file that names them.
 """
@@ -68,7 +68,7 @@ def make_census(
 
 
 def run_file(expert: list[str], state: int | None = None) -> str:
-    """The run file of a synthetic census: columns are the attributes themselves."""
+    """Return the run file of a synthetic census. Columns are the attributes themselves."""
     attributes = {
         name: {"column": name, "range": list(RANGES[name]), "ordinal": name in ORDINAL, "terms": _terms(name)}
         for name in COLUMNS
@@ -95,15 +95,15 @@ CONFUSIONS = {
 }
 TAUS = {10: 2.176068, 38: 2.477843, 61: 2.515381}
 SIGNIFICANCE = 0.01
-CENSUS_SEED = 11  # the first of those on which nothing was tried before they were reported
-LEAST_SHARE = 0.005  # states with fewer of the members are left out of the paper's tables
+CENSUS_SEED = 11  # the first of several on which nothing was tried before they were reported
+LEAST_SHARE = 0.005  # states with fewer members are left out of the paper's tables
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Row:
-    """One number: where it stands, what is published, what we get."""
+    """One number: its place in the paper, the published value, and ours."""
 
     name: str
     published: str
@@ -114,7 +114,7 @@ class Row:
 
 
 def golden_rows() -> list[Row]:
-    """What follows from formulas alone.
+    """Return the numbers that follow from formulas only.
 
     >>> golden_rows()[0].cells()
     ['census 2000 (table 6): PA', '0.953', '0.953']
@@ -128,7 +128,7 @@ def golden_rows() -> list[Row]:
 
 
 def hawaii_study(folder: Path, paper_ranges: bool = False) -> Study:
-    """Hawaii 2018 attacked from Hawaii 2015 and from the thirteen other states, from the folder of the ACS files."""
+    """Return the study that attacks Hawaii 2018 from Hawaii 2015 and from the thirteen other states."""
     states = "psam_2018_14states_noreplicates.parquet"
     return Study(
         data={"path": str(folder / "psam_p15_2018.csv.gz")},
@@ -145,7 +145,7 @@ def hawaii_study(folder: Path, paper_ranges: bool = False) -> Study:
 
 
 def hawaii_lines(folder: Path, seeds: Sequence[int], say: Say = lambda text: None) -> list[dict[str, Any]]:
-    """Every attacker from every auxiliary file, over the seeds: one line each."""
+    """Return every attacker from every auxiliary file, over the seeds: one line each."""
     study = hawaii_study(folder)
     target = read_target(study)
     lines = []
@@ -158,7 +158,7 @@ def hawaii_lines(folder: Path, seeds: Sequence[int], say: Say = lambda text: Non
 
 
 def spread_of(attacks: Sequence[Attack]) -> dict[str, Any]:
-    """Several seeds of one attacker in one line: the least and the greatest of each figure."""
+    """Return several seeds of one attacker in one line: the least and the greatest of each figure."""
     lines = [attack.line() for attack in attacks]
     ways = ("hinges", "mad", "rank")
     return {
@@ -179,9 +179,9 @@ def _ends(values: Any) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class CensusRun:
-    """One attacker on the synthetic census: adequacy state by state, and what it took.
+    """One attacker on the synthetic census: adequacy state by state, and its run time.
 
-    The unrevised figures count every outlier that the test alone calls one.
+    The unrevised figures count every outlier of the test as a finding.
     """
 
     attacker: str
@@ -197,7 +197,7 @@ class CensusRun:
     cpu_seconds: float
     peak_gigabytes: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "attacker": self.attacker,
             "census_seed": self.seed,
@@ -215,7 +215,7 @@ class CensusRun:
 
 
 def census_runs(planted: Planted, attackers: Sequence[str], say: Say = lambda text: None) -> list[CensusRun]:
-    """Learn on the census; apply to itself and to the survey, as the paper does."""
+    """Learn on the census, and apply it to itself and to the survey, as the paper does."""
     study = read(planted.run)
     other = read_auxiliary(study, settings_of(study).auxiliary[0])
     survey = read_target(study)
@@ -255,11 +255,11 @@ def census_runs(planted: Planted, attackers: Sequence[str], say: Say = lambda te
 def by_state(
     labels: Sequence[str], truth: Floats, signal: Floats, expert: Sequence[int], sizes: Floats | None = None
 ) -> Adequacy:
-    """The paper's tables 6 and 7: each state's signal by itself, then all confusions together.
+    """Return the paper's tables 6 and 7: each state's signal by itself, then the sum of all confusions.
 
-    The truth is what was planted, whether or not it stands out; in a state without an installation whatever is found
-    is false. The paper's expert also set aside outliers of the attacker's signal that no one would take for a base;
-    here those that the areas' `sizes` and counting noise explain (docs/readings.md, 4.15).
+    The truth is what was planted, whether or not it stands out. In a state without an installation every finding is
+    false. The paper's expert also excluded outliers of the attacker's signal that clearly are no installations. Here
+    the excluded ones are those that the areas' `sizes` and counting noise explain (docs/readings.md, 4.15).
     """
     states = np.array([label.partition("-")[0] for label in labels])
     total = Adequacy(0, 0, 0, 0)
@@ -276,7 +276,7 @@ def by_state(
 
 
 def hawaii_rows(line: dict[str, Any]) -> list[Row]:
-    """What an attacker finds in Hawaii, over the seeds."""
+    """Return what an attacker finds in Hawaii, over the seeds."""
     who = f"Hawaii 2018 from {line['auxiliary']}, {line['attacker']}"
     ranks = "; ".join(" ".join(map(str, one)) for one in line["ranks"])
     rows = [
@@ -296,7 +296,7 @@ def _span(ends: tuple[float, float]) -> str:
 
 
 def census_rows(run: CensusRun) -> list[Row]:
-    """The synthetic census beside the paper's tables 6 and 7."""
+    """Return the synthetic census and the paper's tables 6 and 7."""
     rows = []
     pairs = (
         ("census, as table 6", run.census, (0.953, 0.891, 98.047)),

@@ -1,6 +1,6 @@
-"""The tables of the lattice paper (Dewri, Ray, Ray, Whitley 2010, tables 1b and 2) beside ours.
+"""The tables of the lattice paper (Dewri, Ray, Ray, Whitley 2010, tables 1b and 2) and ours.
 
-Every node of the lattice is evaluated once; the runs then look values up, and count what they would have evaluated.
+Every node of the lattice is evaluated once. The runs then look values up, and count their evaluations.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ S_L = {"name": SUM_L.name, "direction": "max"}  # the paper maximises it (docs/r
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the paper: what is sought, what it reports, and what our reference run of its algorithm gave."""
+    """A row of the paper: the objectives, its figures, and those of our reference run of its algorithm."""
 
     sought: tuple[Measure | dict[str, str], ...]
     epsilon: tuple[float, ...] | None = None
@@ -43,7 +43,7 @@ class Row:
 
     @property
     def objectives(self) -> tuple[Any, ...]:
-        """As a run file names them."""
+        """The objectives as a run file names them."""
         return tuple(sought.name if isinstance(sought, Measure) else sought for sought in self.sought)
 
     @property
@@ -97,7 +97,7 @@ class Reproduced:
     paper_setting: Runs
     default: Runs
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         row = self.row
         return {
             "objectives": row.name,
@@ -148,5 +148,5 @@ def reproduce_lattice(
 
 
 def _with_label(study: Study) -> Study:
-    """Salary-class as the label, as in the runs with the classification metric: a lattice of 8,960 nodes."""
+    """Return the study with salary-class as the label, for the classification metric: 8,960 nodes."""
     return study.with_columns({"salary-class": ColumnSettings(role=Role.LABEL)})

@@ -1,13 +1,11 @@
-"""Mondrian (LeFevre, DeWitt, Ramakrishnan 2006): cut the space of all columns again and again while every part is fit.
+"""Mondrian (LeFevre, DeWitt, Ramakrishnan 2006): recursive cuts of the space of all columns while parts are feasible.
 
-Works on cells: distinct tuples with counts, and beside each the members of some sets that it holds, as bits. A part is
-fit if it has at least k records and, of each set, at least l members. Readings: docs/readings.md, 2, Mondrian.
+It works on cells: distinct tuples with counts and, as bits, the members of some sets that each one holds. A part is
+feasible if it has at least k records and, of each set, at least l members (docs/readings.md, 2, Mondrian).
 
-The compiled loops of Mondrian. Tests compare them with a plain twin.
-
-The records of all parts that are still open lie in one buffer of entries (a cell and how many of its records), part
-behind part; the last part is taken up, cut in place and its pieces left where it lay. An entry has at least one record,
-so the buffer never needs more room than there are records.
+The compiled loops are compared with a plain twin in tests. The records of all open parts are in one buffer of entries
+(a cell and a number of its records), part after part. The last part is removed, cut in place, and replaced by its
+pieces. An entry has at least one record, so the buffer never needs more entries than there are records.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ Found = tuple[Counts64, Counts64, Counts64, Masks, Counts64, Counts64, Counts64]
 
 @compiled
 def least_members(masks: Masks, words: Counts64) -> Counts64:
-    """For each row of bits, the least number of members of any set."""
+    """Return, for each row of bits, the least number of members of any set."""
     counts = np.zeros(len(masks), np.int64)
     for row in range(len(masks)):
         least = np.int64(1) << 62
@@ -35,7 +33,7 @@ def least_members(masks: Masks, words: Counts64) -> Counts64:
             held = np.int64(0)
             for w in range(words[s], words[s + 1]):
                 bits = masks[row, w]
-                while bits:
+                while bits:  # each step clears the lowest bit
                     bits &= bits - np.uint64(1)
                     held += 1
             least = min(least, held)
@@ -45,13 +43,14 @@ def least_members(masks: Masks, words: Counts64) -> Counts64:
 
 @compiled
 def label(grid: Any, j: int, low: int, high: int) -> tuple[int, int]:
-    """The run of units that a label of column j must cover to hold the units from `low` to `high`."""
+    """Return the run of units that a label of column j must cover to hold the units from `low` to `high`."""
     size = grid.unit[j + 1] - grid.unit[j]
     node = grid.leaf[grid.unit[j] + low]
     if node >= 0:
         while grid.high[node] <= high:
             node = grid.parent[node]
         return grid.low[node], grid.high[node]
+    # Missing values have no position in the order, so a label with them covers all of the column.
     if grid.alone[j] and high == size - 1 and low < high:
         return 0, size
     return low, high + 1
@@ -70,7 +69,11 @@ def fit(
     k: int,
     l: int,
 ) -> bool:
-    """Whether every part that gets records is fit. The first `quota` records of unit `shared` go left, others right."""
+    """Return whether every part that gets records is feasible.
+
+    The first `quota` records of unit `shared` go to the left part, the others to the right.
+    """
+    # Members of sets are bits, so that the diversity of a part is a union, whatever the number of its records.
     rows = np.zeros(parts, np.int64)
     masks = np.zeros((parts, cells.masks.shape[1]), np.uint64)
     left = quota
@@ -102,7 +105,8 @@ def fit(
 def scatter(
     cell: Counts64, count: Counts64, size: int, own: Codes, side: Counts64, parts: int, shared: int, quota: int
 ) -> Counts64:
-    """Put the first `size` entries in the order of their parts; an entry may become two. Where each part ends."""
+    """Sort the first `size` entries by their part, and return the end of each. An entry may become two."""
+    # A counting sort: two passes, and the order within a part does not change.
     ends = np.zeros(parts + 1, np.int64)
     to = np.empty(size, np.int64)
     part = np.empty(size, np.int64)
@@ -112,7 +116,7 @@ def scatter(
         part[e] = side[unit]
         to[e] = count[e]
         if unit == shared:
-            to[e] = min(left, count[e])  # records of the entry that go left
+            to[e] = min(left, count[e])  # records of the entry in the left part
             left -= to[e]
             part[e] = 0
             if to[e] < count[e]:
@@ -148,18 +152,22 @@ def cut(
     l: int,
     divide: int,
 ) -> tuple[int, int, int]:
-    """A cut of column j that leaves every part fit: its parts (0: none), the unit it divides (-1: none), the quota."""
+    """Return a cut of column j that leaves every part feasible.
+
+    The result is its parts (0: no cut), the unit it divides (-1: none), and the quota.
+    """
     own = cells.codes[j]
     node = grid.leaf[grid.unit[j] + low]
     if node >= 0:
         while grid.high[node] <= high:
             node = grid.parent[node]
         begin, parts = grid.first[node], grid.first[node + 1] - grid.first[node]
+        # A column with a tree is cut into the children of the node, because its labels are nodes.
         for part in range(parts):
             until = grid.starts[begin + part + 1] if part + 1 < parts else grid.high[node]
             side[grid.starts[begin + part] : until] = part
         return (parts, -1, 0) if fit(cells, cell, count, own, side, parts, -1, 0, k, l) else (0, -1, 0)
-    if grid.alone[j] and high == grid.unit[j + 1] - grid.unit[j] - 1:  # first part missing values from the others
+    if grid.alone[j] and high == grid.unit[j + 1] - grid.unit[j] - 1:  # first separate missing values from the others
         side[low:high], side[high] = 0, 1
         if fit(cells, cell, count, own, side, 2, -1, 0, k, l):
             return 2, -1, 0
@@ -175,11 +183,12 @@ def cut(
         median += 1
     side[low : high + 1] = 1
     side[low : median + 1] = 0
-    even = int(half - below)  # records of the median value that go left so that both sides get as many
+    even = int(half - below)  # records of the median value in the left part, so that both sides have equal numbers
     if divide == ALWAYS and fit(cells, cell, count, own, side, 2, median, even, k, l):
         return 2, median, even
     if fit(cells, cell, count, own, side, 2, -1, 0, k, l):
         return 2, -1, 0
+    # The median value is put into the lower part first, as in the paper, and to the upper part if that is not feasible.
     side[median] = 1
     if fit(cells, cell, count, own, side, 2, -1, 0, k, l):
         return 2, -1, 0
@@ -190,12 +199,15 @@ def cut(
 
 @compiled
 def partition(grid: Any, cells: Any, k: int, l: int, divide: int, room: int, limit: int) -> Found:
-    """All classes: their runs of units by column, records, members of sets; and the entries (cell, class, records)."""
+    """Return all classes: their runs of units by column, records, members of sets, and their entries.
+
+    An entry is a cell, its class, and a number of records.
+    """
     columns, size = cells.codes.shape
     words = cells.masks.shape[1]
     cell, count = np.empty(room, np.int64), np.empty(room, np.int64)
     cell[:size], count[:size] = np.arange(size), cells.counts
-    begin = np.zeros(room + 1, np.int64)  # of each open part; the last one ends where the entries do
+    begin = np.zeros(room + 1, np.int64)  # of each open part; the last one ends with the entries
     entry_cell, entry_class, entry_count = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
     lows, highs = np.empty((limit, columns), np.int64), np.empty((limit, columns), np.int64)
     rows, masks = np.zeros(limit, np.int64), np.zeros((limit, words), np.uint64)
@@ -220,7 +232,7 @@ def partition(grid: Any, cells: Any, k: int, l: int, divide: int, room: int, lim
             before = grid.leaves[grid.unit[j] + j :]
             width[j] = (before[highs[classes, j]] - before[lows[classes, j]] - 1) / grid.others[j]
         parts, shared, quota = 0, -1, 0
-        while total >= 2 * k:  # the widest column that can be cut; of equals, the first
+        while total >= 2 * k:  # the widest column that can be cut; the first of equal ones
             j = int(np.argmax(width))
             if width[j] <= 0:
                 break
@@ -262,12 +274,12 @@ DIVIDE = {"never": NEVER, "needed": NEEDED, "always": ALWAYS}
 
 
 class Grid(NamedTuple):
-    """The columns: units in order, and for columns with a tree its nodes as runs of units.
+    """The columns: units in order and, for columns with a tree, its nodes as runs of units.
 
-    Column j has the units from `unit[j]` to below `unit[j + 1]`; `leaves[unit[j] + j + u]` leaves stand before its unit
-    u, and `others[j]` is one less than its domain has. `alone[j]`: its last unit joins others only if all join. `leaf`
-    is the node of each single unit (-1: the column has no tree); a node has a run of units, a parent, and children that
-    begin at `starts[first[node]:first[node + 1]]`.
+    Column j has the units from `unit[j]` to below `unit[j + 1]`. Before its unit u there are `leaves[unit[j] + j + u]`
+    leaves, and `others[j]` is the number of leaves of its domain minus one. If `alone[j]`, its last unit joins others
+    only if all join. The node of each single unit is `leaf`, which is -1 if the column has no tree. A node has a run of
+    units, a parent, and children that begin at `starts[first[node]:first[node + 1]]`.
     """
 
     unit: Counts64
@@ -283,8 +295,11 @@ class Grid(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Distinct tuples: `codes[j, c]` a unit of column j, `counts[c]` records; `masks[c, words[s]:words[s + 1]]` are the
-    members of set s that the cell holds. Where a cell may be divided it must hold one member of each set."""
+    """Distinct tuples: `codes[j, c]` is a unit of column j, and `counts[c]` the number of records.
+
+    The members of set s that the cell holds are `masks[c, words[s]:words[s + 1]]`. A cell that may be divided must hold
+    one member of each set.
+    """
 
     codes: Codes
     counts: Counts64
@@ -294,10 +309,10 @@ class Cells(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """What came of it: classes as boxes, with their records; and which records of which cell are in which class.
+    """The result: classes as boxes with their records, and which records of which cell are in which class.
 
-    The label of class i in column j is the run of units from `low[i, j]` to below `high[i, j]`. `members[i]` is the
-    least number of members of any set. Entry e: `entry_count[e]` records of `entry_cell[e]` are in `entry_class[e]`.
+    The label of class i in column j is the run of units from `low[i, j]` to below `high[i, j]`. The least number of
+    members of any set is `members[i]`. Of entry e, `entry_count[e]` records of `entry_cell[e]` are in `entry_class[e]`.
     """
 
     grid: Grid
@@ -315,7 +330,7 @@ class Partition:
         return len(self.rows)
 
     def losses(self) -> Floats:
-        """For each column, the loss of all its cells: (leaves covered - 1)/(leaves of the domain - 1), added up."""
+        """Return, per column, the sum over cells of (leaves covered - 1)/(leaves of the domain - 1)."""
         grid = self.grid
         losses = np.zeros(len(grid.others))
         for j, others in enumerate(grid.others.tolist()):
@@ -325,7 +340,7 @@ class Partition:
         return losses
 
     def labels_per_value(self) -> float:
-        """How many different labels a value carries, on average over the values of all columns that occur."""
+        """Return the number of different labels of a value, averaged over all values that occur."""
         carried = values = 0
         for j, codes in enumerate(self.cells.codes):
             width = int(self.grid.unit[j + 1] - self.grid.unit[j]) + 1
@@ -337,11 +352,11 @@ class Partition:
 
 
 def mondrian(grid: Grid, cells: Cells, k: int, l: int = 1, divide: str = "never") -> Partition | None:
-    """Cut as long as a cut leaves every part fit; None where the whole table is not fit itself.
+    """Cut as long as a cut leaves every part feasible; None if the whole table is not feasible.
 
-    `divide` says when the records of the median value are divided between both sides, so that both get as many: never
-    (strict), where a column has no fit cut that keeps values together (needed), or first of all (always). Classes whose
-    labels then come out the same are one class.
+    `divide` is when the records of the median value are divided between both sides, so that both have equal numbers:
+    never (strict), if a column has no feasible cut that keeps values together (needed), or first of all (always).
+    Classes whose labels are the same at the end become one class.
     """
     records = int(cells.counts.sum())
     whole = np.bitwise_or.reduce(cells.masks, axis=0, keepdims=True)

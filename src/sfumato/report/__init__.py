@@ -1,1 +1,1 @@
-"""Pictures and pages for people: self-contained, no network, fit to print."""
+"""Figures and pages for readers: self-contained, without network access, and printable."""

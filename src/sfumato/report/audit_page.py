@@ -1,6 +1,6 @@
-"""An audit as a page: the figures, the class sizes, the record-risk curve.
+"""The page of an audit: the figures, the class sizes, the record-risk curve.
 
-Values of measures as people write them. Beside `figures`, which knows numbers only and is quick to import.
+Values of measures as readers expect them. `measures.figures` has numbers only and is quick to import.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from sfumato.base.text import number, percent
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import GENERAL_LOSS, headlines, measure
 from sfumato.measures.units import sentence_of, title_of
-from sfumato.report.page import ACCENT, SECOND, figure, page
+from sfumato.report.page import ACCENT, SECOND, figure, page, scatter
 from sfumato.version import __version__
 
 
 def figures_of(values: Mapping[str, float]) -> str:
-    """The figures of a point in a clause; its loss is told beside it.
+    """Return the figures of a point in a clause. Its loss is stated separately.
 
     >>> figures_of({"k": 20, "distinct_l": 4, "general_loss": 90592.67})
     'k 20, ℓ 4'
@@ -30,7 +30,7 @@ def figures_of(values: Mapping[str, float]) -> str:
 
 
 def shown(measure: Measure, value: float | None) -> str:
-    """A value of a measure for people: a share as a percentage.
+    """Return a value of a measure for readers: a share as a percentage.
 
     >>> shown(measure("uniques"), 0.2931), shown(measure("t_closeness"), 0.2931), shown(measure("k"), None)
     ('29.3 %', '0.2931', '–')
@@ -42,7 +42,7 @@ BINS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, 499)
 
 
 def audit_page(audit: Audit, name: str) -> str:
-    """The page of an audit of the file called `name`."""
+    """Return the page of an audit of the file called `name`."""
     figures, noun = audit.figures, "record" if audit.persons is None else "person"
     tiles = [
         {"value": shown(measure, figures[measure.name].value), "says": measure.headline.says}
@@ -85,7 +85,7 @@ def audit_page(audit: Audit, name: str) -> str:
 
 
 def sizes_figure(audit: Audit) -> Markup:
-    """Records by the size of their class, in bins that widen."""
+    """Return the records by the size of their class, in bins of increasing width."""
     kept = audit.classes.kept
     size, rows = audit.classes.size[kept], audit.classes.rows[kept]
     labels, records = [], []
@@ -107,21 +107,20 @@ def sizes_figure(audit: Audit) -> Markup:
 
 
 def curve_figure(audit: Audit) -> Markup:
-    """The share of records at or above each risk."""
+    """Return the share of records at or above each risk."""
     risk, share = audit.risk_curve()
-    # From right to left the curve stays until the next risk is reached: above the highest risk is nobody.
+    # From right to left the curve is flat until the next risk: above the highest risk there is no record.
     x = np.concatenate([[1.0], risk, [0.0]])
     y = np.concatenate([[0.0], share, [share[-1]]]) * 100
-    line = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": x.tolist(),
-        "y": y.tolist(),
-        "line": {"color": ACCENT, "shape": "hv", "width": 2},
-        "fill": "tozeroy",
-        "fillcolor": "rgba(11,110,117,0.12)",
-        "hovertemplate": "risk ≥ %{x:.3f}: %{y:.1f} % of records<extra></extra>",
-    }
+    line = scatter(
+        x.tolist(),
+        y.tolist(),
+        "lines",
+        line={"color": ACCENT, "shape": "hv", "width": 2},
+        fill="tozeroy",
+        fillcolor="rgba(11,110,117,0.12)",
+        hovertemplate="risk ≥ %{x:.3f}: %{y:.1f} % of records<extra></extra>",
+    )
     return figure(
         [line],
         {"title": "prosecutor risk", "range": [0, 1.02]},

@@ -1,19 +1,14 @@
-"""A scatter matrix of three or four objectives: every pair against each other.
+"""The figures of a risk–utility map, drawn as panels of one grid in plain SVG, which a strict page allows.
 
-The front under successive magnification: each plot enlarges the steepest part of the one before.
-
-Before and after, attribute by attribute: the original values as bars, boxed by the group they become.
-
-How many records stand in classes of which size: two points side by side, before and after suppression.
-
-Several small plots in one figure, in the page's colours; plain SVG, which a strict page allows.
+A scatter matrix shows every pair of three or four objectives. Magnified plots each enlarge the steepest part of the one
+before. Partitions show, attribute by attribute, the original values as bars and the groups that they become.
+Distributions show the class sizes of two points, before and after suppression.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -29,7 +24,7 @@ from sfumato.measures.classes import margins_of
 from sfumato.measures.registry import GENERAL_LOSS, known_measures, measure
 from sfumato.plans.recodings import ColumnRecoding
 from sfumato.report.audit_page import figures_of
-from sfumato.report.page import ACCENT, SECOND
+from sfumato.report.page import ACCENT, SECOND, Trace, scatter
 from sfumato.tables.domain import Domain
 from sfumato.tables.frequency import FrequencyTable
 
@@ -38,14 +33,14 @@ GAP = 0.09
 
 @dataclass
 class Panel:
-    """One plot of a grid: its traces, its two axes, its title, and shapes and notes in its own coordinates."""
+    """One plot of a grid: its traces, axes, title, and its shapes and notes in its own coordinates."""
 
-    traces: list[dict[str, Any]]
-    x: dict[str, Any] = field(default_factory=dict)
-    y: dict[str, Any] = field(default_factory=dict)
+    traces: list[Trace]
+    x: Trace = field(default_factory=dict)
+    y: Trace = field(default_factory=dict)
     title: str = ""
-    shapes: list[dict[str, Any]] = field(default_factory=list)
-    notes: list[dict[str, Any]] = field(default_factory=list)
+    shapes: list[Trace] = field(default_factory=list)
+    notes: list[Trace] = field(default_factory=list)
 
 
 def panel_figure(
@@ -57,7 +52,10 @@ def panel_figure(
     down: float = 86,
     bottom: int = 62,
 ) -> Markup:
-    """Rows of panels as one plotly figure in HTML; `across` is a share between columns, `down` pixels between rows."""
+    """Return rows of panels as one plotly figure in HTML.
+
+    `across` is the share of the width between columns, `down` the pixels between rows.
+    """
     import plotly.graph_objects as go
     import plotly.io
 
@@ -66,7 +64,7 @@ def panel_figure(
     gap = down / (len(rows) * row_height) if len(rows) > 1 else 0.0
     wide, tall = (1 - across * (columns - 1)) / columns, (1 - gap * (len(rows) - 1)) / len(rows)
     axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID, **NUMBERS}
-    layout: dict[str, Any] = {"shapes": [], "annotations": []}
+    layout: Trace = {"shapes": [], "annotations": []}
     traces = []
     number = 0
     for r, row in enumerate(rows):
@@ -106,7 +104,7 @@ def panel_figure(
     return Markup(plotly.io.to_html(drawn, include_plotlyjs=False, full_html=False, div_id=name, config=config))
 
 
-def _titled(axis: dict[str, Any]) -> dict[str, Any]:
+def _titled(axis: Trace) -> Trace:
     title = axis.get("title", "")
     return axis | {"title": {"text": title, "standoff": 6, "font": {"size": 12}}} if isinstance(title, str) else axis
 
@@ -115,7 +113,7 @@ MOST_POINTS = 700  # points drawn in each of up to six plots
 
 
 def axes_of(front: Front) -> list[tuple[str, list[float], bool]]:
-    """The objectives as titles and values, general loss as a share, and whether the scale is logarithmic."""
+    """Return the objectives as titles and values, and whether each scale is logarithmic. General loss is a share."""
     axes: list[tuple[str, list[float], bool]] = []
     for objective in front.objectives[:4]:
         sought = measure(objective.name)
@@ -130,7 +128,7 @@ def axes_of(front: Front) -> list[tuple[str, list[float], bool]]:
 
 
 def matrix_figure(front: Front, chosen: int | None = None) -> Markup | None:
-    """Every pair of objectives, if there are three or four; None otherwise."""
+    """Return every pair of objectives if there are three or four, else None."""
     if len(front.objectives) < 3:
         return None
     axes = axes_of(front)
@@ -154,22 +152,18 @@ def _matrix_panel(
     first: bool,
     last: bool,
 ) -> Panel:
-    traces: list[dict[str, Any]] = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": [round(x[1][i], 6) for i in some],
-            "y": [round(y[1][i], 6) for i in some],
-            "marker": {"color": ACCENT, "size": 4, "opacity": 0.55},
-            "text": [f"point {i}" for i in some],
-            "hovertemplate": "%{text}: %{x}, %{y}<extra></extra>",
-        }
+    traces = [
+        scatter(
+            [round(x[1][i], 6) for i in some],
+            [round(y[1][i], 6) for i in some],
+            "markers",
+            text=[f"point {i}" for i in some],
+            marker={"color": ACCENT, "size": 4, "opacity": 0.55},
+            hovertemplate="%{text}: %{x}, %{y}<extra></extra>",
+        )
     ]
     if chosen is not None:
-        spot = {"x": [x[1][chosen]], "y": [y[1][chosen]]}
-        marker = {"color": SECOND, "size": 11, "symbol": "diamond"}
-        hover = {"hovertemplate": f"chosen: point {chosen}<extra></extra>"}
-        traces.append({"type": "scatter", "mode": "markers", "marker": marker} | spot | hover)
+        traces.append(_chosen(chosen, x[1][chosen], y[1][chosen]))
     scales = [{"type": "log", "dtick": 1} if axis[2] else {} for axis in (x, y)]
     return Panel(
         traces,
@@ -178,13 +172,13 @@ def _matrix_panel(
     )
 
 
-PARTS = 8  # the part that is enlarged is at most this share of the range of privacy
-FEWEST = 8  # points that are worth a plot of their own
+PARTS = 8  # largest share of the range of privacy that is enlarged
+FEWEST = 8  # least number of points in a plot
 MOST_MAGNIFIED = 4
 
 
 def windows(loss: Floats, values: Floats) -> list[tuple[float, float]]:
-    """The range of values that each plot shows: all, then time and again the part over which loss changes most.
+    """Return the range of values of each plot: all, then repeatedly the part over which the loss changes most.
 
     >>> values = np.array([1.0, 2, 3, 4, 5, 6, 7, 8, 100, 200, 400, 800])
     >>> windows(np.linspace(0, 1, 12), values)
@@ -208,7 +202,7 @@ def windows(loss: Floats, values: Floats) -> list[tuple[float, float]]:
 
 
 def magnified_figure(front: Front, objective: Objective, chosen: int | None = None) -> Markup | None:
-    """Loss against a privacy measure, on even scales, enlarged again and again; None if there is nothing to enlarge."""
+    """Return loss against a privacy measure on even scales, repeatedly enlarged; None if there are few points."""
     loss = np.array([point.loss for point in front.points])
     values = np.array([point.values[objective.name] for point in front.points], dtype=np.float64)
     finite = np.isfinite(values)
@@ -230,7 +224,8 @@ def magnified_figure(front: Front, objective: Objective, chosen: int | None = No
             title=f"{window + 1}. {number(low)} to {number(high)}" if window else "1. the whole front",
         )
         if chosen is not None and inside[ids == chosen].any():
-            panel.traces.append(_chosen(front, chosen, objective.name))
+            point = front.point(chosen)
+            panel.traces.append(_chosen(chosen, point.loss * 100, point.values[objective.name]))
         if window + 1 < len(shown):
             panel.shapes.append(_frame(loss, values, *shown[window + 1], high - low))
         panels.append(panel)
@@ -238,34 +233,19 @@ def magnified_figure(front: Front, objective: Objective, chosen: int | None = No
     return panel_figure(rows, "magnified", row_height=250)
 
 
-def _points(loss: Floats, values: Floats, ids: Any, name: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": (loss * 100).round(4).tolist(),
-        "y": values.tolist(),
-        "marker": {"color": ACCENT, "size": 6 if len(loss) < 300 else 4},
-        "text": [
-            f"point {i}: {name} {number(v)}, loss {percent(x)}" for i, v, x in zip(ids, values, loss, strict=True)
-        ],
-        "hovertemplate": "%{text}<extra></extra>",
-    }
+def _points(loss: Floats, values: Floats, ids: Counts64, name: str) -> Trace:
+    text = [f"point {i}: {name} {number(v)}, loss {percent(x)}" for i, v, x in zip(ids, values, loss, strict=True)]
+    marker = {"color": ACCENT, "size": 6 if len(loss) < 300 else 4}
+    return scatter((loss * 100).round(4).tolist(), values.tolist(), "markers", text=text, marker=marker)
 
 
-def _chosen(front: Front, chosen: int, name: str) -> dict[str, Any]:
-    point = front.point(chosen)
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [point.loss * 100],
-        "y": [point.values[name]],
-        "marker": {"color": SECOND, "size": 11, "symbol": "diamond"},
-        "hovertemplate": f"chosen: point {chosen}<extra></extra>",
-    }
+def _chosen(chosen: int, x: float, y: float) -> Trace:
+    marker = {"color": SECOND, "size": 11, "symbol": "diamond"}
+    return scatter([x], [y], "markers", marker=marker, hovertemplate=f"chosen: point {chosen}<extra></extra>")
 
 
-def _frame(loss: Floats, values: Floats, low: float, high: float, span: float) -> dict[str, Any]:
-    """A box around what the next plot enlarges."""
+def _frame(loss: Floats, values: Floats, low: float, high: float, span: float) -> Trace:
+    """Return a box around the part that the next plot enlarges."""
     inside = (values >= low) & (values <= high)
     edge = 0.015 * span
     return {
@@ -280,16 +260,16 @@ def _frame(loss: Floats, values: Floats, low: float, high: float, span: float) -
 
 
 TINTS = (ACCENT, "#7fb8bc")
-MOST_BARS = 160  # bars of one attribute; of a longer one neighbours within a group are summed
-UNEVEN = 60  # where the commonest value has so many times the records of the middle one, the scale is logarithmic
+MOST_BARS = 160  # bars of one attribute; in a longer one the neighbours within a group are summed
+UNEVEN = 60  # the scale is logarithmic if the most frequent value has UNEVEN times the records of the median one
 SPACE = 0.055  # share of an attribute's width that a group label takes
 LETTERS = 20
-BOXES = 60  # more groups than this are told apart by their tint alone
+BOXES = 60  # more groups than this are distinguished by their tint only
 
 
 @dataclass(frozen=True)
 class Bar:
-    """Values of one group that stand beside each other."""
+    """Adjacent values of one group."""
 
     group: int
     text: str
@@ -297,7 +277,7 @@ class Bar:
 
 
 def partitions_figure(point: Point, table: FrequencyTable) -> Markup:
-    """One plot for each quasi-identifier."""
+    """Return one plot for each quasi-identifier."""
     recoding = point.recoding_plan.recoding(table)
     margins = margins_of(table)
     start = np.concatenate([[0], np.cumsum([len(domain.labels) for domain in table.domains])])
@@ -310,7 +290,7 @@ def partitions_figure(point: Point, table: FrequencyTable) -> Markup:
 
 
 def bars_of(domain: Domain, part: ColumnRecoding, counts: Counts64) -> list[Bar]:
-    """The values of a column in its order, group by group; in a long column neighbours of a group share a bar."""
+    """Return the values of a column in its order, group by group. A long column has several values in a bar."""
     members: dict[int, list[int]] = {}
     for code in domain.order:
         members.setdefault(int(part.groups[code]), []).append(code)
@@ -380,7 +360,7 @@ def _what(domain: Domain, groups: int, bars: int, uneven: bool) -> str:
 
 
 def _labelled(boxes: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The groups whose labels have room: the widest first, none close to another."""
+    """Return the groups whose labels fit: the widest first, none close to another."""
     room = boxes[-1][1] * SPACE
     runs: list[tuple[int, int]] = []
     for a, b in sorted(boxes, key=lambda box: box[0] - box[1]):
@@ -401,7 +381,7 @@ def _short(label: str) -> str:
 
 
 def distributions_figure(front: Front, pair: tuple[int, int]) -> Markup | None:
-    """Cumulative distributions of the class sizes of two points; None where a front keeps no classes."""
+    """Return the cumulative class-size distributions of two points; None if the front keeps no classes."""
     if front.classes is None:
         return None
     panels = [_distribution_panel(front, chosen, first=number == 0) for number, chosen in enumerate(pair)]
@@ -409,7 +389,7 @@ def distributions_figure(front: Front, pair: tuple[int, int]) -> Markup | None:
 
 
 def cumulative(front: Front, chosen: int) -> tuple[list[int], list[float]]:
-    """Class sizes, and the share of records that stand in classes of at most each size, nothing suppressed."""
+    """Return class sizes, and the share of records in classes of at most each size, without suppression."""
     histogram = front.histogram(chosen)
     if histogram is None:
         return [], []
@@ -421,16 +401,15 @@ def cumulative(front: Front, chosen: int) -> tuple[list[int], list[float]]:
 def _distribution_panel(front: Front, chosen: int, first: bool) -> Panel:
     point = front.point(chosen)
     sizes, shares = cumulative(front, chosen)
-    line = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [1, *sizes, front.rows],
-        "y": [0.0, *[round(100 * share, 4) for share in shares], 100.0],
-        "line": {"color": ACCENT, "width": 2, "shape": "hv"},
-        "fill": "tozeroy",
-        "fillcolor": "rgba(11,110,117,0.10)",
-        "hovertemplate": "%{y:.1f} % of the records in classes of at most %{x}<extra></extra>",
-    }
+    line = scatter(
+        [1, *sizes, front.rows],
+        [0.0, *[round(100 * share, 4) for share in shares], 100.0],
+        "lines",
+        line={"color": ACCENT, "width": 2, "shape": "hv"},
+        fill="tozeroy",
+        fillcolor="rgba(11,110,117,0.10)",
+        hovertemplate="%{y:.1f} % of the records in classes of at most %{x}<extra></extra>",
+    )
     limit = point.recoding_plan.suppress_below if point.suppressed else 0
     panel = Panel(
         [line],

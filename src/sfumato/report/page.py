@@ -1,12 +1,12 @@
-"""A self-contained HTML page from a template, and the figures in it.
+"""Self-contained HTML pages from templates, the figures in them, and the page of any front.
 
-Any front as a page: what is paid against how well people are protected, and every point in a table.
+The page of a front shows cost against privacy, and every point in a table.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -19,12 +19,14 @@ from sfumato.errors import counted
 from sfumato.front import Front
 from sfumato.version import __version__
 
+Trace = dict[str, Any]  # a trace, an axis or a shape, as plotly describes it
+
 ACCENT = "#0b6e75"
 SECOND = "#c8553d"
 
 
 def _whole(value: Any) -> Any:
-    """A number and its per cent sign stay on one line; markup is as it is.
+    """Return a number with its per cent sign on one line. Markup is unchanged.
 
     >>> _whole("29.3 % of records")
     '29.3\\xa0% of records'
@@ -48,20 +50,35 @@ def _templates() -> jinja2.Environment:
 
 
 def page(template: str, **values: Any) -> str:
-    """Fill a template. Pages that draw get plotly's script from its wheel, once, inside the page."""
+    """Fill a template. A page with figures contains plotly's script from its wheel once."""
     return _templates().get_template(template).render(plotly=_script(), **values)
 
 
 @cache
 def _script() -> Markup:
-    """Plotly's script, read once: it is five million characters."""
+    """Return plotly's script, which is read once because it has five million characters."""
     from plotly.offline import get_plotlyjs
 
     return Markup(get_plotlyjs())
 
 
-def figure(traces: list[dict[str, Any]], x: dict[str, Any], y: dict[str, Any], name: str, height: int = 340) -> Markup:
-    """One plotly figure as HTML, in the page's colours."""
+def scatter(
+    x: Sequence[object], y: Sequence[object], mode: str, name: str = "", text: Sequence[str] = (), **style: object
+) -> Trace:
+    """Return points or lines; each point shows its text under the pointer."""
+    hover = {"text": list(text), "hovertemplate": "%{text}<extra></extra>"} if text else {}
+    return {
+        "type": "scatter",
+        "mode": mode,
+        "x": list(x),
+        "y": list(y),
+        **({"name": name} if name else {}),
+        **hover,
+    } | style
+
+
+def figure(traces: list[Trace], x: Trace, y: Trace, name: str, height: int = 340) -> Markup:
+    """Return one plotly figure as HTML, in the page's colours."""
     import plotly.io
 
     drawn = plotly_figure(traces, x, y, height)
@@ -81,7 +98,7 @@ INK = "#1f2933"
 def front_page(
     front: Front, columns: Mapping[str, list[str]], chosen: int | None, *, title: str, bound: str = "bound"
 ) -> str:
-    """The page of a front with two objectives; `columns` are what its system shows of each point beyond them."""
+    """Return the page of a front with two objectives. `columns` are further figures of each point."""
     rows = [
         {
             "cells": [
@@ -110,16 +127,14 @@ def _picture(front: Front, chosen: int | None, bound: str) -> Any:
     first, last = front.objectives[0], front.objectives[-1]
     x = [point.values[first.name] for point in front.points]
     y = [point.values[last.name] for point in front.points]
-    traces = [_trace("front", x, y, ACCENT, "lines+markers")]
+    marker = {"color": ACCENT, "size": 6}
+    traces = [scatter(x, y, "lines+markers", "front", marker=marker)]
     bounds = [point.bound for point in front.points]
     if all(one is not None for one in bounds):
-        traces.append(_trace(bound, x, [one or 0.0 for one in bounds], INK, "lines") | {"line": {"dash": "dot"}})
+        marker = {"color": INK, "size": 6}
+        traces.append(scatter(x, [one or 0.0 for one in bounds], "lines", bound, marker=marker, line={"dash": "dot"}))
     if chosen is not None:
-        traces.append(_trace("chosen", [x[chosen]], [y[chosen]], SECOND, "markers"))
+        marker = {"color": SECOND, "size": 12}
+        traces.append(scatter([x[chosen]], [y[chosen]], "markers", "chosen", marker=marker))
     scale = {"type": "log", "tickformat": ".1e"} if min(y, default=0) > 0 and max(y) > 100 * min(y) else {}
     return figure(traces, {"title": {"text": first.label}}, {"title": {"text": last.label}} | scale, "front")
-
-
-def _trace(name: str, x: list[float], y: list[float], colour: str, mode: str) -> dict[str, Any]:
-    size = 12 if mode == "markers" else 6
-    return {"type": "scatter", "name": name, "x": x, "y": y, "mode": mode, "marker": {"color": colour, "size": size}}

@@ -1,4 +1,4 @@
-"""The pages of a release: the data dictionary, the publisher's report, and the one for readers of the file."""
+"""The pages of a release: the data dictionary, the publisher's report, and the report for readers of the file."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from sfumato.study.sections import policy_sentence, weaker_sentences
 from sfumato.version import __version__
 
 LEFT_OUT = "of the records of the original table left out (missing values)"
-TREATED = ("rounded", "banded")  # what a dictionary says of columns whose values are treated
+TREATED = ("rounded", "banded")  # the words of the dictionary for columns whose values are treated
 BLOCK = re.compile(r'<script type="application/json" id="figures">(.*?)</script>', re.DOTALL)
 
 
 def json_block(content: Mapping[str, Any]) -> Markup:
-    """Figures inside a page, for machines; nothing in them can end the element they stand in."""
+    """Return figures for machines inside a page, escaped so that they cannot close their element."""
+    # A value such as "</script>" in a label would end the element, and what follows would run as a page.
     text = json.dumps(content, ensure_ascii=False, allow_nan=False)
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
 def block_of(text: str) -> Any:
-    """The figures that a page carries for machines, or None.
+    """Return the figures that a page has for machines, or None.
 
     >>> block_of(f'<script type="application/json" id="figures">{json_block({"k": 5})}</script>')
     {'k': 5}
@@ -43,7 +44,7 @@ def block_of(text: str) -> Any:
 
 
 def dictionary_page(dictionary: Mapping[str, Any]) -> str:
-    """The data dictionary; values that became the same label stand together."""
+    """Return the data dictionary. Values with the same label are grouped."""
     columns = []
     for column in dictionary["columns"]:
         groups: dict[str, list[str]] = {}
@@ -63,7 +64,7 @@ def dictionary_page(dictionary: Mapping[str, Any]) -> str:
 
 
 def _layout(dictionary: Mapping[str, Any]) -> str:
-    """How the cells of a text file are written, where it is not as its name says."""
+    """Return how the cells of a text file are written, if its name does not imply it."""
     return str(dictionary.get("layout", {}).get("words", ""))
 
 
@@ -73,10 +74,10 @@ def external_page(
     notes: Sequence[str] = (),
     headline: Mapping[str, str] | None = None,
 ) -> str:
-    """The report for readers of the file: what was done, how well it protects, what it costs; `notes` come first.
+    """Return the report for readers of the file: what was done, the protection, the loss. `notes` come first.
 
-    Where blanks may stand for any value, `facts` have the source records that each row agrees with (`agreeing`) and
-    what is possible by matching, and `headline` takes the place of k.
+    If suppressed cells match any value, `facts` have the number of source records consistent with each row (`agreeing`)
+    and the result of matching attacks, and `headline` replaces k.
     """
     k, released, uncounted = facts[K.name], facts["released"], facts["columns_in_no_figure"]
     notes = [*notes, *filter(None, [_layout(dictionary)]), facts["counted_how"]]
@@ -123,7 +124,7 @@ def external_page(
 
 
 def _smallest(k: int, noun: str) -> dict[str, str]:
-    """The headline of how well a file protects."""
+    """Return the headline figure of the protection of a file."""
     return {
         "value": number(k),
         "says": f"{noun}{'' if k == 1 else 's'} in the smallest group with equal key columns (k)",
@@ -139,9 +140,9 @@ def internal(
     about: Mapping[str, str] | None = None,
     **values: Any,
 ) -> str:
-    """The publisher's report of any release: what all have in common, around the part that its system draws.
+    """Return the publisher's report of any release: the common sections around the section of its method.
 
-    `facts` are figures for machines beyond those of every release, `about` how the system made it.
+    `facts` are figures for machines beyond those of every release, and `about` is how the method made it.
     """
     source, unit = manifest["source"], manifest["unit"]
     names = ("records", "suppressed", "left_out", "released", "loss", "figures", "whole", "accepted")
@@ -169,7 +170,7 @@ def internal(
 
 
 def internal_page(manifest: Mapping[str, Any]) -> str:
-    """The publisher's report of a recoding: the whole front, risk and loss before and after."""
+    """Return the publisher's report of a recoding: the whole front, risk and loss before and after."""
     front, point = manifest["own"]["front"], manifest["point"]
     about = {"classes smaller than this are suppressed": str(point["suppress_below"])}
     if point.get("diversity_below", 0) > 1:
@@ -196,10 +197,10 @@ def recoded_page(
     sections: Sequence[Mapping[str, Any]] = (),
     headline: Mapping[str, str] | None = None,
 ) -> str:
-    """The publisher's report of a file with recoded columns.
+    """Return the publisher's report of a file with recoded columns.
 
-    `how` says how the front was found, `plans` what each of its points does under a `heading`; `sections` are titles
-    with sentences, and rows of a table where they have some; `headline` takes the place of k.
+    `how` is how the front was found, and `plans` what each of its points does, under a `heading`. `sections` are titles
+    with sentences, and with the rows of a table if they have one. `headline` replaces k.
     """
     front, point, compared = manifest["own"]["front"], manifest["point"], manifest["own"]["comparison"]
     persons = manifest["unit"]["noun"] == "person"
@@ -247,7 +248,7 @@ def recoded_page(
 
 
 def left_out_tiles(manifest: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the tile of the records that the missing rule left out; none where there are none."""
+    """Return the tile of the records that the missing rule left out, if there are any."""
     missing = manifest["left_out"]
     if not missing:
         return []
@@ -260,7 +261,7 @@ def _smallest_class(manifest: Mapping[str, Any]) -> str:
 
 
 def _exempt(columns: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """What is harmless or missing in each sensitive column, and the records that ℓ, α, β and δ therefore leave out."""
+    """Return what is harmless or missing in each sensitive column, and how many records ℓ, α, β and δ leave out."""
     lines = {}
     for name, about in columns.items():
         if about["harmless"]:
@@ -273,19 +274,19 @@ def _exempt(columns: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _released_as(names: Sequence[str], dictionary: Mapping[str, Any]) -> str:
-    """How some columns that no plan recodes are released."""
+    """Return how some columns that no plan recodes are released."""
     done = {column["done"] for column in dictionary["columns"] if column["name"] in names}
     return "unchanged" if done.isdisjoint(TREATED) else "unchanged, rounded or in bands"
 
 
 def whole_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """How unique records are over all columns: in persons where these are counted, else in records of the file."""
+    """Return the uniqueness over all columns, in persons if these are counted, otherwise in records of the file."""
     counted = manifest["own"].get("persons") or {}
     return {**manifest["whole"], **counted["whole"]} if "whole" in counted else manifest["whole"]
 
 
 def whole_sentences(whole: Mapping[str, Any], dictionary: Mapping[str, Any]) -> list[str]:
-    """What a publisher should know of the whole file: uniqueness over every column, and columns in no figure."""
+    """Return what a publisher should know of all columns: uniqueness, and columns that no figure includes."""
     everything, uncounted = whole["all_columns"], whole["columns_in_no_figure"]
     sentences = [
         f"Over all {everything['columns']:,} released columns together, {percent(everything['unique_share'])} of the "

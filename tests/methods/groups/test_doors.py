@@ -13,7 +13,7 @@ import pytest
 from tests.methods.groups.files import GOOD, PROTECT, rows
 
 from sfumato.cli import run
-from sfumato.decide import pick
+from sfumato.decide.pick import pick
 from sfumato.methods.groups.front import swaps_of
 from sfumato.methods.registry import load_front
 from sfumato.papers.groups import make_census

@@ -21,7 +21,7 @@ from sfumato.auditing.units import unstated_notes
 from sfumato.cli import run
 from sfumato.data.engine import open_engine
 from sfumato.data.open import open_source
-from sfumato.decide import pick
+from sfumato.decide.pick import pick
 from sfumato.errors import StudyError
 from sfumato.methods.groups.front import front_of, swaps_of
 from sfumato.methods.groups.release import publish_protection

@@ -14,7 +14,7 @@ from sfumato.methods.groups.attack.exposure import FOUND, MARGINS, NEARLY, crite
 from sfumato.methods.groups.attack.outliers import Sensitive, findings
 from sfumato.methods.groups.microfile import Microfile
 from sfumato.methods.groups.signals import imagined
-from sfumato.methods.groups.swapping.improve import EACH, PART, PRICE, Edges, Weights, edges_of, improve
+from sfumato.methods.groups.swapping.improve import BATCH, EACH, PRICE, Edges, Weights, edges_of, improve
 
 ALPHA = 0.01
 seeds = st.integers(0, 100_000)
@@ -186,9 +186,9 @@ def test_steps_are_at_most_fifty_for_each_giver(monkeypatch: pytest.MonkeyPatch)
     criteria = criteria_of([sensitive], held.shape[1], ALPHA, 1e3)
     improve(edges, weights, held, used, criteria, np.random.default_rng(1))
     assert sum(drawn) == EACH * len(used)
-    assert max(drawn) <= PART
+    assert max(drawn) <= BATCH
     drawn.clear()
-    monkeypatch.setattr("sfumato.methods.groups.swapping.improve.HEARD", 7 * held.size)
+    monkeypatch.setattr("sfumato.methods.groups.swapping.improve.BATCH_WORK", 7 * held.size)
     improve(edges, weights, held, used, criteria, np.random.default_rng(1))
     assert (sum(drawn), max(drawn)) == (EACH * len(used), 7)
 

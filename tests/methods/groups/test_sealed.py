@@ -119,13 +119,13 @@ def test_where_like_attackers_ask_too_much_the_known_ones_are_bounded(
 ) -> None:
     """No room at all for attackers like the known ones: their bounds are passed, and those of known ones kept."""
     protected_study(tmp_path)
-    room = Planner._room
+    bounds = Planner._bounds
 
     def none_for_likes(self: Planner, number: int, *given: float) -> tuple[Floats, Floats]:
-        grow, fall = room(self, number, *given)
+        grow, fall = bounds(self, number, *given)
         return (grow, fall) if self.known[number] else (np.full_like(grow, -1e3), np.zeros_like(fall))
 
-    monkeypatch.setattr(Planner, "_room", none_for_likes)
+    monkeypatch.setattr(Planner, "_bounds", none_for_likes)
     made = protected(tmp_path)
     assert made.choice.level == 1.0
     assert made.choice.plan.swaps > 0

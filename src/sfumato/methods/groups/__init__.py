@@ -1,1 +1,1 @@
-"""The groups system: find where a group stands out, and hide it with the fewest changes."""
+"""The groups method: find the areas in which a group stands out, and hide them with the fewest swaps."""

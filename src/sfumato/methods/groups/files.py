@@ -1,8 +1,7 @@
-"""The microfiles of a study: the one to publish, and those an attacker learns from.
+"""The microfiles of a study: the file to publish, those that an attacker learns from, and conversions.
 
-A harmonised microfile as a Parquet file, to look at or to compare.
-
-IPUMS extracts: fixed-width or CSV files with a DDI codebook, converted to Parquet with `ipumspy`.
+A harmonised microfile can be saved as Parquet. IPUMS extracts (fixed width or CSV with a DDI codebook) are converted to
+Parquet with `ipumspy`.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from sfumato.study.groups import AuxiliarySettings, GroupsSettings
 
 
 def settings_of(study: Study) -> GroupsSettings:
-    """The [groups] section, if there is one."""
+    """Return the [groups] section, or raise if there is none."""
     if study.groups is None:
         raise StudyError(
             "the run file has no [groups] section",
@@ -39,18 +38,18 @@ def settings_of(study: Study) -> GroupsSettings:
 
 
 def read_target(study: Study) -> Microfile:
-    """The records in range of the file to publish. It may lack the vital columns: then nobody knows the truth."""
+    """Read the records in range of the file to publish. Without the vital columns the truth is unknown."""
     return _read(study, None)
 
 
 def read_whole(study: Study, columns: Sequence[str]) -> Microfile:
-    """Every row of the file to publish that has an area, with columns as they are."""
+    """Read every row of the file to publish that has an area, with the columns as they are."""
     unit = moving_unit(study)
     return _read(study, Whole(tuple(columns), unit if unit in study.opened().names else None))
 
 
 def moving_unit(study: Study) -> str | None:
-    """The column whose rows change places together: the household, else the unit, else what [groups] names."""
+    """Return the column whose rows move together: the household, else the unit, else the one in [groups]."""
     stated = settings_of(study).unit
     declared = [*study.named(Role.HOUSEHOLD), *study.named(Role.UNIT)]
     if declared and stated is not None and stated != declared[0]:
@@ -77,7 +76,7 @@ def _read(study: Study, whole: Whole | None) -> Microfile:
 
 
 def auxiliary_settings(study: Study, wanted: str | None = None) -> AuxiliarySettings:
-    """An auxiliary file by its name or path; the first unless one is named."""
+    """Return an auxiliary file by its name or path; the first unless one is named."""
     listed = settings_of(study).auxiliary
     if not listed:
         raise StudyError(
@@ -95,7 +94,7 @@ def auxiliary_settings(study: Study, wanted: str | None = None) -> AuxiliarySett
 
 
 def read_auxiliary(study: Study, auxiliary: AuxiliarySettings) -> Microfile:
-    """An auxiliary file, harmonised."""
+    """Read an auxiliary file, harmonised."""
     source = open_source(auxiliary, study.folder)
     mapping = settings_of(study).mapping(auxiliary)
     with open_engine(study.engine, study.engine_options) as engine:
@@ -103,7 +102,7 @@ def read_auxiliary(study: Study, auxiliary: AuxiliarySettings) -> Microfile:
 
 
 def read_whole_auxiliary(study: Study, auxiliary: AuxiliarySettings, target: Microfile) -> Microfile:
-    """Every row of an auxiliary file that has an area, with the columns that the file to publish has as well."""
+    """Read every row of an auxiliary file that has an area, with the columns of the file to publish."""
     source = open_source(auxiliary, study.folder)
     mapping = settings_of(study).mapping(auxiliary)
     columns = target.wide.names if target.wide is not None else ()
@@ -113,7 +112,7 @@ def read_whole_auxiliary(study: Study, auxiliary: AuxiliarySettings, target: Mic
 
 
 def variables_for(study: Study, auxiliary: Microfile) -> tuple[Variable, ...]:
-    """The linguistic variables; terms that are not declared are proposed from the auxiliary file's values."""
+    """Return the linguistic variables. Undeclared terms are proposed from the auxiliary file's values."""
     attributes = settings_of(study).mapping().attributes
     undeclared = [name for name, attribute in attributes.items() if attribute.terms is None]
     variables = variables_of(attributes, {name: auxiliary.column(name) for name in undeclared})
@@ -124,7 +123,7 @@ def variables_for(study: Study, auxiliary: Microfile) -> tuple[Variable, ...]:
 
 @dataclass(frozen=True)
 class Truth:
-    """What is true of a group in the file to publish: its signal, and the areas that must not be identified."""
+    """The truth about a group in the file to publish: its signal, and the areas that must not be identified."""
 
     group: str
     sensitive: Sensitive
@@ -132,7 +131,7 @@ class Truth:
 
 
 def truth_of(study: Study, target: Microfile, group: str) -> Truth | None:
-    """The truth, or None where the file lacks the vital columns."""
+    """Return the truth, or None if the file lacks the vital columns."""
     if group not in target.members:
         return None
     settings = settings_of(study)
@@ -142,7 +141,7 @@ def truth_of(study: Study, target: Microfile, group: str) -> Truth | None:
 
 
 def area_indexes(target: Microfile, names: Sequence[str]) -> list[int]:
-    """The indexes of named areas."""
+    """Return the indexes of named areas."""
     unknown = [name for name in names if name not in target.areas]
     if unknown:
         raise StudyError(
@@ -154,7 +153,7 @@ def area_indexes(target: Microfile, names: Sequence[str]) -> list[int]:
 
 
 def save_microfile(microfile: Microfile, path: Path, *, overwrite: bool = False) -> Path:
-    """Write attributes, area, groups and the row of the original file; its owner alone can read it."""
+    """Write attributes, area, groups and the row of the original file. Only its owner can read the file."""
     import pyarrow
     import pyarrow.parquet
 
@@ -175,7 +174,7 @@ CHUNK = 200_000
 
 
 def convert_extract(ddi: Path, path: Path, data: Path | None = None, *, overwrite: bool = False) -> tuple[int, int]:
-    """Convert an extract, a chunk at a time; the number of rows and columns. Values stay as the codebook codes them."""
+    """Convert an extract in chunks, and return the number of rows and columns. Codes are kept."""
     try:
         from ipumspy import readers
     except ImportError:
@@ -188,7 +187,7 @@ def convert_extract(ddi: Path, path: Path, data: Path | None = None, *, overwrit
     if not ddi.is_file():
         raise DataError(f"there is no file {ddi}", expected="the codebook of an extract")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it asks for a citation, which our docs ask for as well
+        warnings.simplefilter("ignore")  # it prints a request for a citation, which our docs contain
         codebook = readers.read_ipums_ddi(note_input(ddi))
     extract = data or ddi.parent / codebook.file_description.filename
     if not extract.is_file():

@@ -1,4 +1,4 @@
-"""The front of a protection: plans of swaps between cost and what attacks still find, as any system has one."""
+"""The front of a protection: plans of swaps between cost and remaining findings, in the form of any front."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.base.arrays import Codes
 from sfumato.errors import InputError
 from sfumato.front import Front, Objective, Point
 from sfumato.methods.groups.attack.outliers import WAYS, find_outliers
@@ -32,13 +33,13 @@ POINT = (
     "sealed",
     "shift",
     "residual",
-)  # beside its figures
+)  # further keys than its figures
 REPORTED = ("file", "rows", "columns", "groups", "sensitive", "silent", "found_before", "planned_before")
-LISTED = 10  # columns that tell the group
+LISTED = 10  # columns that reveal the group
 
 
 def front_of(protection: Protection, seconds: float = 0.0) -> Front:
-    """A protection as a front, by rising cost; its details say what is known of the areas before any swap."""
+    """Return a protection as a front with rising cost. Its details describe the areas before any swap."""
     target, study = protection.target, protection.study
     order = sorted(protection.levels, key=lambda level: (level.plan.cost, level.level))
     groups = [truth.group for truth in protection.truths]
@@ -85,7 +86,7 @@ def front_of(protection: Protection, seconds: float = 0.0) -> Front:
     )
 
 
-def _sums(protection: Protection, signal: Signal, area_of: np.ndarray[Any, Any]) -> list[float]:
+def _sums(protection: Protection, signal: Signal, area_of: Codes) -> list[float]:
     sums: list[float] = signal.per_area(area_of, len(protection.target.areas)).round(6).tolist()
     return sums
 
@@ -125,14 +126,14 @@ def _point(protection: Protection, signals: list[Signal], groups: list[str], lev
 
 
 def swaps_of(point: Point) -> SwapPlan:
-    """The swaps of a point."""
+    """Return the swaps of a point."""
     if isinstance(point.plan, SwapPlan):
         return point.plan
     raise InputError("the point has no swaps", expected="a front of the groups system")
 
 
 def report_of(front: Front, chosen: int | None = None) -> dict[str, Any]:
-    """Everything about a protection but the swaps themselves, with one of its points chosen: for pages and reports."""
+    """Return all of a protection but the swaps, with one of its points chosen: for pages and reports."""
     about = front.details
     point = front.point(about["chosen"] if chosen is None else chosen)
     after = point.details

@@ -1,8 +1,9 @@
-"""The memetic search for swaps: lists of pairs that are crossed, mutated, and each re-paired with what is near.
+"""The memetic search for swaps: lists of pairs are crossed and mutated, and each pair is repaired with near records.
 
-Two ways to judge a list. The paper's (equation 28) multiplies closeness, a fuzzy restriction on what stays, and a
-penalty on length; left alone it stops one short of the target in each area, because the length outweighs the
-restriction. Ours adds a price for every record above the target that no swap can exceed (docs/readings.md, 4.9).
+A list is judged in one of two ways. The paper's fitness (equation 28) multiplies closeness, a fuzzy restriction on the
+remaining signal, and a penalty on length. By itself it stops one record before the target in each area, because the
+length outweighs the restriction. Our fitness adds a price for every record above the target that exceeds the cost of
+any swap (docs/readings.md, 4.9).
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import numpy as np
 
 from sfumato.base.arrays import Codes, Counts64, Floats
 from sfumato.base.compiled import compiled
+from sfumato.methods.groups.attack.memberships import z
 
 
 @dataclass(frozen=True)
 class Swapping:
-    """The problem: the cost of each pair, where givers and takers are, how many must leave each place.
+    """The problem: the cost of each pair, the places of givers and takers, and how many must leave each place.
 
-    `held[j]` is the signal of place j; `needed[j]` how many givers must leave it; `caps[j]` how many it may take.
+    The signal of place j is `held[j]`; `needed[j]` givers must leave it, and it may take `caps[j]`.
     """
 
     cost: Floats
@@ -29,7 +31,7 @@ class Swapping:
     held: Counts64
     needed: Counts64
     caps: Counts64
-    dearest: float
+    largest_cost: float
 
     @property
     def swaps(self) -> int:
@@ -38,7 +40,7 @@ class Swapping:
 
 @dataclass(frozen=True)
 class Memetic:
-    """The parameters, with the paper's values; `reproduction` takes its fitness and its local search as well."""
+    """The parameters, with the paper's values. `reproduction` also selects its fitness and its local search."""
 
     population: int = 100
     children: int = 40
@@ -56,7 +58,7 @@ class Memetic:
         rng: np.random.Generator,
         stop: Callable[[], bool] | None = None,
     ) -> tuple[Counts64, Counts64]:
-        """The best list found, to the end or until asked to stop: givers and takers, pair by pair."""
+        """Return the best list found, at the end or when asked to stop: givers and takers, pair by pair."""
         longest = min(2 * problem.swaps + 4, len(problem.giver_area), len(problem.taker_area))
         order = np.argsort(problem.cost, axis=1, kind="stable").astype(np.int32)
         givers = np.zeros((self.population + self.children, longest), np.int32)
@@ -117,16 +119,17 @@ class Memetic:
                 worth[i] = self._paper_worth(problem, cost, gone, int(length[i]))
             else:
                 short = np.maximum(problem.needed - gone, 0).sum()
-                whole = (problem.dearest + 1) * max(problem.swaps, 1)
-                worth[i] = 1 - (cost + (problem.dearest + 1) * short) / whole
+                scale = (problem.largest_cost + 1) * max(problem.swaps, 1)
+                worth[i] = 1 - (cost + (problem.largest_cost + 1) * short) / scale
         return worth
 
     def _paper_worth(self, problem: Swapping, cost: float, gone: Counts64, length: int) -> float:
-        """Equation 28 with its constants scaled to the swaps that are needed: 299 = 13·23 and 25 = 23 + 2."""
-        from sfumato.methods.groups.attack.memberships import z
+        """Return the fitness of equation 28 with its constants scaled to the number of swaps needed.
 
-        dearest = problem.dearest * problem.swaps
-        closeness = max((dearest - cost) / dearest, 0.0)
+        In the paper 299 = 13·23 and 25 = 23 + 2.
+        """
+        largest = problem.largest_cost * problem.swaps
+        closeness = max((largest - cost) / largest, 0.0)
         masked = 1.0
         for j in np.flatnonzero(problem.needed):
             target = float(problem.held[j] - problem.needed[j])
@@ -135,7 +138,7 @@ class Memetic:
 
 
 def scaled(worth: Floats) -> Floats:
-    """Goldberg's linear scaling. Under tournaments it changes nothing: it keeps the order.
+    """Return Goldberg's linear scaling. It keeps the order, so tournaments are not affected.
 
     >>> scaled(np.array([1.0, 2.0, 3.0])).tolist()
     [0.0, 2.0, 4.0]
@@ -157,8 +160,9 @@ def _first(
     takers: Codes,
     rng: np.random.Generator,
 ) -> int:
-    """A random list: as many givers from each place as must leave, takers from anywhere with room."""
-    left, room = needed.copy(), caps.copy()
+    """Return a random list: as many givers from each place as must leave, and takers from any place below its cap."""
+    # Fisher–Yates shuffles, so that every list is equally likely to start from any record.
+    left, free_places = needed.copy(), caps.copy()
     order = np.arange(len(giver_area))
     others = np.arange(len(taker_area))
     for i in range(len(order) - 1, 0, -1):
@@ -171,12 +175,12 @@ def _first(
     for g in order:
         if left[giver_area[g]] <= 0 or size == len(givers):
             continue
-        while next_taker < len(others) and room[taker_area[others[next_taker]]] <= 0:
+        while next_taker < len(others) and free_places[taker_area[others[next_taker]]] <= 0:
             next_taker += 1
         if next_taker == len(others):
             break
         left[giver_area[g]] -= 1
-        room[taker_area[others[next_taker]]] -= 1
+        free_places[taker_area[others[next_taker]]] -= 1
         givers[size], takers[size] = g, others[next_taker]
         next_taker += 1
         size += 1
@@ -195,9 +199,10 @@ def _crossed(
     most_takers: int,
     rng: np.random.Generator,
 ) -> int:
-    """The head of one list and the tail of another; a record that occurs twice is dropped."""
+    """Return the head of one list and the tail of another, without pairs of records that occur twice."""
     head = int(rng.random() * (len(givers_a) + 1))
     tail = int(rng.random() * (len(givers_b) + 1))
+    # A record can move only once, so the first of two pairs with it stays.
     used_g = np.zeros(most_givers, np.bool_)
     used_t = np.zeros(most_takers, np.bool_)
     size = 0
@@ -222,13 +227,14 @@ def _capped(
     takers: Codes,
     length: int,
 ) -> int:
-    """Pairs beyond what a place holds or may take are dropped."""
-    room, left = caps.copy(), held.copy()
+    """Return the pairs of a list without those beyond a place's signal or cap."""
+    # A place cannot lose more members than it has: signals are counts of records.
+    free_places, left = caps.copy(), held.copy()
     size = 0
     for i in range(length):
         a, b = giver_area[givers[i]], taker_area[takers[i]]
-        if room[b] > 0 and left[a] > 0:
-            room[b] -= 1
+        if free_places[b] > 0 and left[a] > 0:
+            free_places[b] -= 1
             left[a] -= 1
             givers[size], takers[size] = givers[i], takers[i]
             size += 1
@@ -245,12 +251,13 @@ def _mutated(
     rate: float,
     rng: np.random.Generator,
 ) -> None:
-    """Swap mutation of the givers and of the takers, then random resetting of each within its place."""
+    """Apply swap mutation to the givers and to the takers, then random resetting of each within its place."""
     used_g = np.zeros(len(giver_area), np.bool_)
     used_t = np.zeros(len(taker_area), np.bool_)
     for i in range(length):
         used_g[givers[i]] = True
         used_t[takers[i]] = True
+    # Resetting stays within the place, so that the numbers that leave and arrive do not change.
     for i in range(length):
         if rng.random() < rate:
             j = int(rng.random() * length)
@@ -286,38 +293,38 @@ def _repaired(
     same_place: bool,
     rng: np.random.Generator,
 ) -> None:
-    """Local search: each pair gets the nearest free taker of its giver, or the nearest free giver of its taker.
+    """Apply local search: each pair gets the nearest free taker of its giver, or the nearest giver of its taker.
 
-    The paper keeps the taker's place; ours may take the nearest free record of any place with room.
+    The paper keeps the taker's place. Ours may take the nearest free record of any place below its cap.
     """
     used_g = np.zeros(len(giver_area), np.bool_)
     used_t = np.zeros(len(taker_area), np.bool_)
-    room = caps.copy()
+    free_places = caps.copy()
     for i in range(length):
         used_g[givers[i]] = True
         used_t[takers[i]] = True
-        room[taker_area[takers[i]]] -= 1
+        free_places[taker_area[takers[i]]] -= 1
     for i in range(length):
         g, t = givers[i], takers[i]
         if rng.random() <= nearest:
             own = taker_area[t]
             for column in range(order.shape[1]):
                 other = order[g, column]
-                if cost[g, other] >= cost[g, t]:
+                if cost[g, other] >= cost[g, t]:  # takers are in the order of their cost
                     break
                 there = taker_area[other]
-                if not used_t[other] and (there == own or (not same_place and room[there] > 0)):
+                if not used_t[other] and (there == own or (not same_place and free_places[there] > 0)):
                     used_t[t] = False
                     used_t[other] = True
-                    room[own] += 1
-                    room[there] -= 1
+                    free_places[own] += 1
+                    free_places[there] -= 1
                     takers[i] = other
                     break
         else:
             best = g
             for other in range(len(giver_area)):
-                free = not used_g[other] and giver_area[other] == giver_area[g]
-                if free and cost[other, t] < cost[best, t]:
+                available = not used_g[other] and giver_area[other] == giver_area[g]
+                if available and cost[other, t] < cost[best, t]:
                     best = other
             used_g[g] = False
             used_g[best] = True

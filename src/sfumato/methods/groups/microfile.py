@@ -1,20 +1,18 @@
-"""A harmonised microfile in memory: codes of the common attributes, the area, who is in the group.
+"""A harmonised microfile in memory: codes of the common attributes, the area, and the members of each group.
 
-The mapping of a microfile in SQL: who meets conditions, and each attribute as an expression.
-
-Many columns of a file as they are, for attackers that learn from everything that is released.
-
-A column is a list of distinct values and a code for each record; missing is −1. Numbers stay numbers, anything else
-is text. A learner's matrix is made from the values of the file it learned from, so that two files are read alike.
+The mapping is SQL: conditions, and each attribute as an expression. For attackers that learn from all released columns
+the columns are also read as they are: a list of distinct values, and a code for each record with −1 for missing.
+Numbers stay numbers, and everything else is text. The matrix of a learner is made from the values of the file that it
+learned from, so that two files are read alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.data.cells import cleaned, numeric
@@ -23,11 +21,11 @@ from sfumato.data.source import Source, quoted
 from sfumato.errors import DataError, StudyError, counted, nearest, shortened
 from sfumato.study.census_mapping import Attribute, FileMapping, vital_columns
 
-Conditions = Mapping[str, str | tuple[str, ...]]  # column → patterns; all columns must match, each any of its own
+Conditions = Mapping[str, str | tuple[str, ...]]  # column → patterns; all columns must match, each any of its patterns
 
 
 def matches(source: Source, column: str, patterns: str | Iterable[str]) -> str:
-    """SQL that is true where a cell is named by any of the patterns, and never NULL."""
+    """Return SQL that is true if a cell matches any of the patterns, and never NULL."""
     cell = cleaned(source, source.column(column))
     number = numeric(source, cell)
     listed = [patterns] if isinstance(patterns, str) else list(patterns)
@@ -63,13 +61,13 @@ def _number(text: str) -> str:
 
 
 def meets(source: Source, conditions: Iterable[Conditions]) -> str:
-    """SQL that is true for rows that meet all parts of any of the conditions."""
+    """Return SQL that is true for rows that meet all parts of any of the conditions."""
     parts = [" AND ".join(matches(source, name, p) for name, p in one.items()) or "TRUE" for one in conditions]
     return "(" + " OR ".join(f"({part})" for part in parts) + ")" if parts else "FALSE"
 
 
 def expression(source: Source, attribute: Attribute) -> str:
-    """SQL for the value of an attribute; NULL where nothing gives one."""
+    """Return SQL for the value of an attribute; NULL if no case gives one."""
     cell = cleaned(source, source.column(attribute.column))
     number = numeric(source, cell)
     branches = [f"WHEN {meets(source, [case.when])} THEN {case.value!r}" for case in attribute.cases]
@@ -83,14 +81,14 @@ def expression(source: Source, attribute: Attribute) -> str:
         number = f"{number} * {by}"
     if attribute.divide != 1:
         number = f"{number} / {attribute.divide!r}"
-    if attribute.rounded:  # halves to the even number, in words that every engine knows
+    if attribute.rounded:  # SQL that every engine knows for rounding halves to the even number
         half = f"2 * floor((floor({number}) + 1) / 2)"
         number = f"CASE WHEN {number} - floor({number}) = 0.5 THEN {half} ELSE floor({number} + 0.5) END"
     return f"CASE {' '.join(branches)} ELSE {number} END" if branches else number
 
 
 def check_columns(source: Source, mapping: FileMapping) -> None:
-    """Every column that the mapping reads is in the file."""
+    """Raise unless every column that the mapping reads is in the file."""
     wanted: dict[str, str] = {}
     for name, attribute in mapping.attributes.items():
         wanted.update(dict.fromkeys(attribute.columns, f"the attribute {name}"))
@@ -116,7 +114,7 @@ class Wide:
     """Columns of a file by name: distinct values, numbers or text in rising order, and `codes[column, record]`."""
 
     names: tuple[str, ...]
-    values: tuple[np.ndarray[Any, Any], ...]
+    values: tuple[npt.NDArray[np.generic], ...]
     codes: Codes
 
     @property
@@ -124,18 +122,18 @@ class Wide:
         return int(self.codes.shape[1])
 
     def part(self, chosen: Flags | Counts64) -> Wide:
-        """Some of the records."""
+        """Return some of the records."""
         return Wide(self.names, self.values, self.codes[:, chosen])
 
     def only(self, names: Collection[str]) -> Wide:
-        """Some of the columns, in their own order."""
+        """Return some of the columns, in their order."""
         kept = [i for i, name in enumerate(self.names) if name in names]
         return Wide(tuple(self.names[i] for i in kept), tuple(self.values[i] for i in kept), self.codes[kept])
 
     def numbers(self, like: Wide) -> Floats:
-        """A matrix, record by column, of the columns of `like`, coded as there; NaN where nothing is known.
+        """Return a matrix, record by column, of the columns of `like`, coded as there; NaN for unknown values.
 
-        Text is its position among the values of `like`, so text that it does not have is unknown.
+        Text becomes its position among the values of `like`, so other text is unknown.
 
         >>> one = Wide(("a",), (np.array(["x", "z"]),), np.array([[0, 1, -1]], np.int32))
         >>> Wide(("a",), (np.array(["y", "z"]),), np.array([[1, 0]], np.int32)).numbers(one).tolist()
@@ -150,8 +148,8 @@ class Wide:
         return matrix
 
 
-def _coded(mine: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> Floats:
-    """Values as the other file has them: numbers as they are, text by position."""
+def _coded(mine: npt.NDArray[np.generic], theirs: npt.NDArray[np.generic]) -> Floats:
+    """Return values as the other file codes them: numbers unchanged, text by position."""
     if theirs.dtype.kind == "f":
         return mine.astype(np.float64) if mine.dtype.kind == "f" else np.full(len(mine), np.nan)
     if mine.dtype.kind == "f" or not len(theirs):
@@ -161,9 +159,9 @@ def _coded(mine: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> Floats:
 
 
 def read_wide(engine: Engine, source: Source, names: Sequence[str], rows: str) -> Wide:
-    """Columns of the view `raw` for the rows whose numbers (from 0) are the column `r` of a table, in that order.
+    """Read columns of the view `raw` for the rows whose numbers (from 0) are column `r` of a table, in that order.
 
-    A column is a number if every value is one, and text otherwise.
+    A column is numeric if every value is a number, and text if not.
     """
     listed = ", ".join(f"{cleaned(source, source.column(name))} AS w{i}" for i, name in enumerate(names))
     numbered = f"SELECT row_number() OVER () - 1 AS r, {', '.join(c.sql for c in source.columns)} FROM raw"
@@ -171,7 +169,7 @@ def read_wide(engine: Engine, source: Source, names: Sequence[str], rows: str) -
         f"CREATE OR REPLACE TEMP TABLE wide AS SELECT n.r AS r, {listed or '0 AS w0'} FROM ({numbered}) AS n "
         f"JOIN {rows} AS k ON n.r = k.r ORDER BY n.r"
     )
-    values: list[np.ndarray[Any, Any]] = []
+    values: list[npt.NDArray[np.generic]] = []
     codes: list[Codes] = []
     for start in range(0, len(names), AT_ONCE):
         cells = [f"w{i}" for i in range(start, min(start + AT_ONCE, len(names)))]
@@ -198,9 +196,9 @@ def read_wide(engine: Engine, source: Source, names: Sequence[str], rows: str) -
 
 @dataclass(frozen=True)
 class Dropped:
-    """What harmonising dropped: rows read, left out by condition, and for each reason the rows it applies to.
+    """What harmonising dropped: rows read, rows left out by condition, and for each reason its rows.
 
-    A row may have several reasons; `alone` counts those that had only this one.
+    A row may have several reasons. `alone` counts the rows that had only this one.
     """
 
     read: int
@@ -209,7 +207,7 @@ class Dropped:
     reasons: Mapping[str, int]
     alone: Mapping[str, int]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "rows_read": self.read,
             "left_out": self.left_out,
@@ -221,8 +219,10 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Whole:
-    """That every row with an area is read, not only those in range: with which columns as they are, and whose
-    values say which rows stay together (a household's number)."""
+    """The setting to read every row with an area: the columns to keep as they are, and the column of the unit.
+
+    Rows with the same value of the unit, such as a household's number, stay together.
+    """
 
     columns: tuple[str, ...] = ()
     unit: str | None = None
@@ -230,12 +230,12 @@ class Whole:
 
 @dataclass(frozen=True)
 class Microfile:
-    """Records in the order of the file. `rows` is each record's place in it, from 0.
+    """Records in the order of the file. `rows` is each record's position in it, from 0.
 
-    As a rule they are the records in range. Of a file that is read whole, `inside` tells which those are, and an
-    attribute may be NaN; `unit_of` numbers what stays together, and `wide` holds columns as they are.
-    `members` holds a flag per record for each group; it is empty if the file lacks the vital columns.
-    `everyone` counts the members of each group per area over all rows, in range or not.
+    Usually they are the records in range. If all rows are read, `inside` flags the records in range, and an
+    attribute may be NaN. Then `unit_of` numbers the records that stay together, and `wide` has the columns as they are.
+    Each group has a flag per record in `members`, which is empty if the file lacks the vital columns. The members of
+    each group per area over all rows, in range or not, are in `everyone`.
     """
 
     name: str
@@ -257,29 +257,29 @@ class Microfile:
         return len(self.rows)
 
     def column(self, name: str) -> Floats:
-        """The values of an attribute, record by record."""
+        """Return the values of an attribute, record by record."""
         position = self.attributes.index(name)
         values: Floats = self.values[position][self.codes[position]]
         return values
 
     def table(self) -> Floats:
-        """All attributes as numbers, one row per record."""
+        """Return all attributes as numbers, one row per record."""
         return np.stack([self.values[j][self.codes[j]] for j in range(len(self.attributes))], axis=1)
 
     def sizes(self) -> Counts64:
-        """Records per area."""
+        """Return the records per area."""
         return np.bincount(self.area_of, minlength=len(self.areas)).astype(np.int64)
 
     def quantity(self, group: str) -> Counts64:
-        """The quantity signal q: members per area."""
+        """Return the quantity signal q: the members per area."""
         return np.bincount(self.area_of[self.members[group]], minlength=len(self.areas)).astype(np.int64)
 
     def with_areas(self, area_of: Codes) -> Microfile:
-        """The same records in other areas."""
+        """Return the same records in other areas."""
         return replace(self, area_of=area_of)
 
     def part(self, chosen: Flags, name: str | None = None) -> Microfile:
-        """Some of the records."""
+        """Return some of the records."""
         return replace(
             self,
             name=name or self.name,
@@ -293,7 +293,7 @@ class Microfile:
         )
 
     def in_range(self) -> Microfile:
-        """The records in range alone."""
+        """Return the records in range only."""
         return self if self.inside.all() else replace(self, wide=None).part(self.inside)
 
 
@@ -306,7 +306,10 @@ def read_microfile(
     need_members: bool = True,
     whole: Whole | None = None,
 ) -> Microfile:
-    """Harmonise a source: one scan in the engine, then a column of codes at a time; in range, or `whole`."""
+    """Harmonise a source with one scan in the engine, then one column of codes at a time.
+
+    It reads the records in range, or the `whole` file.
+    """
     require_order(engine, "the groups system")
     check_columns(source, mapping)
     absent = [column for column in vital_columns(mapping) if column not in source.names]
@@ -366,7 +369,7 @@ def read_microfile(
 
 
 def _units(engine: Engine, source: Source, unit: str, name: str) -> Counts64:
-    """A number for each record's unit; a record whose unit is not named is one of its own."""
+    """Return a number for each record's unit. A record without a unit is a unit by itself."""
     read: Counts64 = read_wide(engine, source, [unit], "kept").codes[0].astype(np.int64)
     alone = read < 0
     read[alone] = read.max(initial=-1) + 1 + np.arange(int(alone.sum()))
@@ -382,7 +385,7 @@ def _units(engine: Engine, source: Source, unit: str, name: str) -> Counts64:
 
 
 def _harmonise(engine: Engine, source: Source, mapping: FileMapping, groups: list[str]) -> tuple[int, int]:
-    """The table `harmonised`: place, attributes, area, group flags, whether the row is in range."""
+    """Create the table `harmonised`: position, attributes, area, group flags, whether the row is in range."""
     attributes = list(mapping.attributes.values())
     cells = [f"CAST({expression(source, attribute)} AS DOUBLE) AS a{i}" for i, attribute in enumerate(attributes)]
     area = " || '-' || ".join(f"{cleaned(source, source.column(name))}" for name in mapping.area)

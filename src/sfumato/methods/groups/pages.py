@@ -1,4 +1,4 @@
-"""The pages of the groups system: an attack, and a protection with the front of cost against disclosure."""
+"""The pages of the groups method: an attack, and a protection with the front of cost against disclosure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from sfumato.base.text import number, percent
-from sfumato.report.page import ACCENT, SECOND, figure, page
+from sfumato.report.page import ACCENT, SECOND, Trace, figure, page, scatter
 from sfumato.report.release_pages import internal, json_block, shown_share
 from sfumato.version import __version__
 
@@ -21,7 +21,7 @@ WAYS = {"hinges": "Thompson τ, hinges", "mad": "Thompson τ, MAD", "rank": "top
 
 
 def attack_page(report: Mapping[str, Any]) -> str:
-    """What an attacker sees: the rules, the signal beside the true one, the outliers, the adequacy."""
+    """Return the page of an attack: the rules, its signal and the true one, the outliers, the adequacy."""
     areas, outliers, adequacy = report["areas"], report["outliers"], report["adequacy"]
     sensitive = set(outliers.get("sensitive", []))
     marks = {scale: set(outliers["auxiliary"][scale]["high"]) for scale in ("hinges", "mad")}
@@ -75,9 +75,9 @@ def _spread(line: Mapping[str, Any]) -> list[str]:
 
 
 def signal_figure(areas: Sequence[Mapping[str, Any]], sensitive: set[str], outliers: set[str]) -> Markup:
-    """The true signal as bars, the attacker's as a line, its outliers marked."""
+    """Return the true signal as bars and the attacker's as a line, with its outliers marked."""
     names = [a["area"] for a in areas]
-    traces: list[dict[str, Any]] = []
+    traces: list[Trace] = []
     if areas and areas[0]["q"] is not None:
         colours = [SECOND if name in sensitive else FAINT for name in names]
         traces.append(_bars("true members (red: must not be identified)", names, [a["q"] for a in areas], colours))
@@ -89,7 +89,7 @@ def signal_figure(areas: Sequence[Mapping[str, Any]], sensitive: set[str], outli
 
 
 def swapped_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> str:
-    """The report for readers of a file in which places were exchanged. It does not say for whom, nor where."""
+    """Return the report for readers of a swapped file. It states neither the group nor its areas."""
     released = facts["released"]
     return page(
         "groups_external.html",
@@ -114,12 +114,12 @@ def swapped_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> str
 
 
 def protection_page(report: Mapping[str, Any]) -> str:
-    """The publisher's page of a protection: what it costs, what is still found, by whom and how."""
+    """Return the publisher's page of a protection: its cost, the remaining findings, by which attacker and test."""
     return page("groups_protection.html", version=__version__, block="", **_protection(report))
 
 
 def protected_page(manifest: Mapping[str, Any]) -> str:
-    """The same of a release, with what was measured on the written file, and what was accepted."""
+    """Return the same page of a release, with the figures of the written file and the accepted findings."""
     own = manifest["own"]
     return internal(
         "groups_internal.html", manifest, facts={"attacks": own["attacks"]}, **_protection(own["protection"])
@@ -127,7 +127,7 @@ def protected_page(manifest: Mapping[str, Any]) -> str:
 
 
 def _protection(report: Mapping[str, Any]) -> dict[str, Any]:
-    """What both pages show."""
+    """Return the part that both pages share."""
     chosen = report["points"][report["chosen"]]
     names = [a["area"] for a in report["areas"]]
     pictures = [
@@ -196,30 +196,31 @@ def _residual(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def front_figure(report: Mapping[str, Any]) -> Markup:
-    """Cost and sensitive areas still identified, over known and fresh attacks."""
+    """Return cost against sensitive areas still identified, over known and fresh attacks."""
     points = [{"cost": 0.0, "found": report["planned_before"], "text": "nothing swapped"}] + [
         {"cost": p["cost"], "found": p["found"], "text": f"point {p['id']}: {p['swaps']} swaps"}
         for p in report["points"]
     ]
-    line = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": "plans",
-        "x": [p["cost"] for p in points],
-        "y": [p["found"] for p in points],
-        "text": [p["text"] for p in points],
-        "line": {"color": ACCENT, "width": 1.5},
-        "marker": {"color": ACCENT, "size": 8},
-        "hovertemplate": "%{text}<br>cost %{x}, still identified %{y}<extra></extra>",
-    }
+    x, y, text = ([p[key] for p in points] for key in ("cost", "found", "text"))
+    hover = "%{text}<br>cost %{x}, still identified %{y}<extra></extra>"
+    line = scatter(
+        x,
+        y,
+        "lines+markers",
+        "plans",
+        text,
+        line={"color": ACCENT, "width": 1.5},
+        marker={"color": ACCENT, "size": 8},
+        hovertemplate=hover,
+    )
     chosen = report["points"][report["chosen"]]
     mark = _marks("chosen", [chosen["cost"]], [chosen["found"]])
-    y = {"title": "sensitive areas identified, known and fresh attacks", "rangemode": "tozero"}
-    return figure([line, mark], {"title": "cost: cells changed by swaps", "rangemode": "tozero"}, y, "front")
+    up = {"title": "sensitive areas identified, known and fresh attacks", "rangemode": "tozero"}
+    return figure([line, mark], {"title": "cost: cells changed by swaps", "rangemode": "tozero"}, up, "front")
 
 
 def before_after(name: str, names: Sequence[str], signal: Mapping[str, Any], sensitive: Sequence[str]) -> Markup:
-    """One signal per area, before and after."""
+    """Return one signal per area, before and after."""
     colours = [SECOND if area in sensitive else FAINT for area in names]
     traces = [
         _bars("before (red: must not be identified)", names, signal["before"], colours),
@@ -231,32 +232,19 @@ def before_after(name: str, names: Sequence[str], signal: Mapping[str, Any], sen
     return figure(traces, _areas_axis(names), {"title": "people", "rangemode": "tozero"}, name, height=300)
 
 
-def _areas_axis(names: Sequence[str]) -> dict[str, Any]:
+def _areas_axis(names: Sequence[str]) -> Trace:
     return {"title": "area", "type": "category", "showticklabels": len(names) <= 60}
 
 
-def _bars(name: str, x: Sequence[str], y: Sequence[float], colours: Sequence[str]) -> dict[str, Any]:
+def _bars(name: str, x: Sequence[str], y: Sequence[float], colours: Sequence[str]) -> Trace:
     return {"type": "bar", "name": name, "x": list(x), "y": list(y), "marker": {"color": list(colours)}}
 
 
-def _line(name: str, x: Sequence[str], y: Sequence[float], colour: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": name,
-        "x": list(x),
-        "y": list(y),
-        "line": {"color": colour, "width": 2},
-        "marker": {"color": colour, "size": 6},
-    }
+def _line(name: str, x: Sequence[str], y: Sequence[float], colour: str) -> Trace:
+    line, marker = {"color": colour, "width": 2}, {"color": colour, "size": 6}
+    return scatter(x, y, "lines+markers", name, line=line, marker=marker)
 
 
-def _marks(name: str, x: Sequence[Any], y: Sequence[float]) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "x": list(x),
-        "y": list(y),
-        "marker": {"color": "rgba(0,0,0,0)", "size": 15, "line": {"color": INK, "width": 2}},
-    }
+def _marks(name: str, x: Sequence[object], y: Sequence[float]) -> Trace:
+    marker = {"color": "rgba(0,0,0,0)", "size": 15, "line": {"color": INK, "width": 2}}
+    return scatter(x, y, "markers", name, marker=marker)

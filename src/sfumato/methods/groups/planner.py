@@ -35,16 +35,18 @@ from sfumato.methods.groups.swapping.units import Influence, Units, targeted_pai
 from sfumato.plans.swaps import SwapPlan
 from sfumato.study import Study
 
-MANY, CLOSE = 60, 0.02  # with more bounds than so many, plans are within so much of the least cost
+MANY, CLOSE = 60, 0.02  # with more than MANY bounds, plans are within CLOSE of the least cost
 TIGHT = 2  # how many of the slacks other plans are tried with
-PASSED = 10.0  # pairs, the dearest ones: what it costs to pass a bound of an attacker like the known ones by a record
-CELLS = 24_000_000  # pairs of a giver and a taker that are priced; of more takers some are drawn in every area
+PASSED = 10.0  # in pairs of the highest cost: the price of exceeding a soft bound by a record
+CELLS = 24_000_000  # pairs of a giver and a taker that are priced; if there are more, takers are drawn in every area
 
 
 @dataclass(frozen=True)
 class Way:
-    """How a plan is asked for: how far down, how loose the caps are, the share of areas that fill up, and whether
-    attackers like the known ones are bounded too."""
+    """The parameters of a plan: the level, the slack of the caps, the share of areas that fill up, further bounds.
+
+    With `likes`, attackers like the known ones are bounded too.
+    """
 
     level: float
     slack: float
@@ -53,9 +55,9 @@ class Way:
 
 
 class Planner:
-    """Everything that does not change between levels: who is suspected, who may be a partner, what swaps cost.
+    """Everything that is the same at all levels: the suspected records, their possible partners, the cost of swaps.
 
-    Whole units move: records, or households where the file says who lives together.
+    Units move: records, or households if the file states who lives together.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class Planner:
         self.units = Units.of(target)
         counted_only = bool(settings.targets)
         self.signals = tuple(signals_of(target, truths, known, counted_only=counted_only, likes=not counted_only))
-        # Firm bounds. Who adds up all grades of a model that another known attacker flags by is like that one: priced.
+        # Bounds of known attackers are hard. The sum of all grades of a model that another known attacker uses is soft.
         own = {signal.name for signal in signals_of(target, truths, known, counted_only=counted_only)}
         self.known: Flags = np.array([signal.name in own for signal in self.signals])
         self.sensitive = {truth.group: truth.sensitive.areas for truth in truths}
@@ -98,11 +100,11 @@ class Planner:
         if not self.all_takers:
             self.takers = self._drawn(CELLS // len(self.givers))
         self.influence = influence_of(study, target)
-        # Which of equally good partners is taken must not be guessed: noise decides, too little to change a sum.
+        # An attacker must not guess which of equal partners was taken: noise decides, too small to change a sum.
         self.priced = self.units.between(self.influence, self.givers, self.takers)
         self.priced += noise.random(self.priced.shape) * (1e-3 / max(len(self.givers), 1))
-        dearest = float(self.priced.max(where=np.isfinite(self.priced), initial=0.0))
-        self.price: Floats = PASSED * dearest / np.array([signal.per_record for signal in self.signals])
+        largest_cost = float(self.priced.max(where=np.isfinite(self.priced), initial=0.0))
+        self.price: Floats = PASSED * largest_cost / np.array([signal.per_record for signal in self.signals])
         weights = np.stack([self.units.sums(signal.weights) for signal in self.signals])
         self.giver_weights, self.taker_weights = weights[:, self.givers], weights[:, self.takers]
         self.targets = {
@@ -118,7 +120,7 @@ class Planner:
             )
 
     def _drawn(self, count: int) -> Counts64:
-        """So many of the takers, as evenly from the areas as they allow."""
+        """Draw a number of the takers, as evenly from the areas as their numbers allow."""
         shuffled = self.noise.permutation(self.takers)
         area_of = self.units.area_of[shuffled]
         order = np.argsort(area_of, kind="stable")
@@ -127,7 +129,7 @@ class Planner:
         return np.sort(shuffled[np.argsort(turn, kind="stable")[: max(count, 1)]])
 
     def plan(self, level: float) -> tuple[SwapPlan, float] | None:
-        """The cheapest plan at a level with the tightest caps that allow one; also how loose they are.
+        """Return the cheapest plan at a level with the tightest feasible caps, and the slack of these caps.
 
         If there is none, attackers like the known ones are left out: many of them together can outweigh a known one.
         """
@@ -141,7 +143,7 @@ class Planner:
         return None
 
     def others(self, level: float, slack: float) -> Iterator[tuple[SwapPlan, float]]:
-        """Other plans at a level: with looser caps, where fewer areas fill up, or without those like the known ones."""
+        """Return other plans at a level: with looser caps, with fewer rising areas, or with known attackers only."""
         if self.settings.method == "memetic" or self.targets:
             return
         ways = [Way(level, other, RISING[0]) for other in SLACKS[:TIGHT] if other > slack]
@@ -158,20 +160,21 @@ class Planner:
         return self._exact(way)
 
     def targeted(self, rate: float) -> SwapPlan:
-        """Targeted record swapping at a rate: units at risk change places with similar ones, in the group or not."""
+        """Return targeted record swapping at a rate: units at risk swap with similar ones, whatever their group."""
         one, two = targeted_pairs(self.target, self.units, self.influence, rate, self.settings.risk, self.noise)
         return self.between(one, two)
 
     def _sides(self, sensitive: Sequence[int], share: float) -> Sides:
-        """Which areas fill up. A target is to be met, wherever its members go: then all of them."""
+        """Return which areas fill up. With declared targets all of them may."""
         return sides_of(self.held, self.receivers, len(sensitive), 1.0 if self.targets else share)
 
-    def _room(self, number: int, level: float, slack: float, share: float) -> tuple[Floats, Floats]:
-        """By how much a signal may grow in each area, and by how much it may fall."""
+    def _bounds(self, number: int, level: float, slack: float, share: float) -> tuple[Floats, Floats]:
+        """Return by how much a signal may grow in each area, and by how much it may fall."""
         signal, held, areas = self.signals[number], self.held[number], len(self.target.areas)
         mine = self.sensitive[signal.group]
         sides = self._sides(mine, share)
         aim = middle(held, mine, sides)
+        # Where other areas have a record or two, a single record may stand out, so a sensitive area should have none.
         few = aim < FEW * signal.per_record
         limit = lowered(held, mine, level, 0.0 if few else aim, self.targets)
         if not self.targets and not signal.marks:
@@ -184,7 +187,7 @@ class Planner:
     def _exact(self, way: Way) -> SwapPlan | None:
         bounded = [number for number in range(len(self.signals)) if way.likes or self.known[number]]
         price = np.where(self.known, np.inf, self.price)[bounded]
-        bounds = [self._room(number, way.level, way.slack, way.share) for number in bounded]
+        bounds = [self._bounds(number, way.level, way.slack, way.share) for number in bounded]
         room, fall = (np.stack([bound[side] for bound in bounds]) for side in (0, 1))
         floored = (fall < self.held[bounded]).any(axis=1)
         giver_weights, taker_weights = self.giver_weights[bounded], self.taker_weights[bounded]
@@ -197,6 +200,7 @@ class Planner:
             np.concatenate([room, fall[floored]]),
             np.concatenate([price, price[floored]]),
         )
+        # With many bounds the integer program takes minutes, so a plan near the optimum of the linear one is taken.
         many = room.size > MANY
         pairs = least_cost(
             problem,
@@ -210,12 +214,13 @@ class Planner:
             return None
         self._pool = pairs.pool
         plan = self.between(self.givers[pairs.givers], self.takers[pairs.takers], pairs.bound)
+        # The bound is that of all pairs, so it is unknown if some takers were not priced.
         exact = pairs.exact and self.all_takers
         bound = None if not self.all_takers else plan.cost if pairs.exact else min(pairs.bound, plan.cost)
         return SwapPlan(plan.givers, plan.takers, plan.cost, bound, exact)
 
     def _memetic(self, level: float, slack: float) -> SwapPlan | None:
-        """One signal only, as in the paper: the number of records that anyone suspects."""
+        """Return the paper's plan, which bounds one signal: the number of suspected records."""
         if self.target.unit_of is not None:
             raise InputError(
                 "the memetic method moves single records", expected='method = "exact" where [groups] has a unit'
@@ -247,20 +252,20 @@ class Planner:
         return self.between(self.givers[givers], self.takers[takers])
 
     def between(self, one: Counts64, two: Counts64, bound: float | None = None) -> SwapPlan:
-        """Units that change places, as a plan of records with its cost."""
+        """Return swaps of units as a plan of records with its cost."""
         mine, theirs = self.units.records(one), self.units.records(two)
         rows = self.target.rows
         return SwapPlan(rows[mine], rows[theirs], self.influence.of_pairs(mine, theirs), bound)
 
     def pairs_of(self, plan: SwapPlan) -> tuple[Counts64, Counts64]:
-        """The units of a plan that change places: their numbers among the givers and among the takers."""
+        """Return the swapped units of a plan: their numbers among the givers and among the takers."""
         one, two = (np.searchsorted(self.target.rows, rows) for rows in (plan.givers, plan.takers))
         pairs = np.unique(np.stack([self.units.unit_of[one], self.units.unit_of[two]]), axis=1)
         return np.searchsorted(self.givers, pairs[0]), np.searchsorted(self.takers, pairs[1])
 
 
 def influence_of(study: Study, target: Microfile) -> Influence:
-    """The metric of a study: the number of cells that differ, or the influential metric with ordinal attributes."""
+    """Return the metric of a study: the number of different cells, or the influential metric."""
     settings = settings_of(study)
     attributes = settings.mapping().attributes
     columns = settings.protect.columns or target.attributes

@@ -1,14 +1,11 @@
-"""The release of a protected group while it is made: the folder of any release. The swaps are in none of its files.
+"""The release of a protected group: a draft, its publication and its verification.
 
-Publish a protected file: everything that the protection says is worked out again, and the written file attacked.
+A saved protection is recomputed from its plans before it is published, so that no stated figure is believed. The
+written file is attacked as well. Verification repeats this from the folder alone: files, figures and pages. With the
+source it compares every row but for its place, and with the user's run file it repeats every attack on the file.
 
-A saved protection worked out again from its plans: nothing that it says is believed without that.
-
-Check the release of a protected group again: files, figures and pages; with the source every row but for its place;
-and with a run file of the user's own every attack on the released file.
-
-Which pairs were exchanged is secret and stands in no release, so it cannot be checked here what they cost, nor how many
-true members each area has after the exchange: both were worked out from the pairs when the release was made.
+Which pairs were exchanged is secret and is in no file of a release. So verification can compute neither the cost of the
+pairs nor how many true members each area has after the exchange. Publication computes both from the pairs.
 """
 
 from __future__ import annotations
@@ -60,11 +57,11 @@ MAPPING = ("area", "attributes", "vital", "leave_out", "only")
 
 @dataclass(frozen=True)
 class Protected:
-    """A protection that was worked out again.
+    """A recomputed protection.
 
-    `report` is what it says of all points with the chosen one named, and `auxiliary` the files that its attackers learn
-    from, by name and digest. `attack` attacks the file that a study reads: a row for each attack, or an error if they
-    are not what `report` says.
+    The `report` has the statements about all points, with the chosen one named. The files that attackers learn from are
+    in `auxiliary`, by name and digest. The function `attack` attacks the file that a study reads. It returns a row for
+    each attack, or raises if they are not what `report` states.
     """
 
     report: Mapping[str, Any]
@@ -79,8 +76,10 @@ class Protected:
 
 @dataclass(eq=False, kw_only=True)
 class SwapDraft(Draft):
-    """A plan of swaps. `work_out` may take long, so it is asked only when all that is quickly seen has been checked.
-    `searched` is what the attacks found in the search."""
+    """A plan of swaps as a draft. `searched` is what the attacks found in the search.
+
+    The call of `work_out` may take long, so it follows all quick checks.
+    """
 
     system: str = "groups"
     plan: SwapPlan
@@ -92,10 +91,10 @@ class SwapDraft(Draft):
     whole: WholeFile = field(init=False)
 
     def foresee(self) -> Sequence[Finding]:
-        """What attacks found when the point was searched."""
+        """Return what attacks found when the point was searched."""
         try:
             return attack_findings(self.searched)
-        except (KeyError, TypeError):  # the front says it otherwise than it was saved, which is found out below
+        except (KeyError, TypeError):  # the front was changed after it was saved, which a later check reports
             return ()
 
     def describe(self, engine: Engine) -> Description:
@@ -106,7 +105,7 @@ class SwapDraft(Draft):
         return describe_swaps(self.study, self.source, self.swapped.names, exchanged, self.plan)
 
     def write(self, engine: Engine, folder: Path) -> Study:
-        """The file, and the run file with the mapping, but without those who are in the group."""
+        """Write the file, and the run file with the mapping, but without the conditions of the group."""
         written = write_mixed(engine, self.swapped, folder / self.data)
         mapping = settings_of(self.study).mapping().model_dump(mode="json", exclude_none=True, exclude_defaults=True)
         groups = {name: mapping[name] for name in MAPPING if name in mapping}
@@ -154,7 +153,7 @@ class SwapDraft(Draft):
 
 
 def figures_of(attacks: Sequence[Mapping[str, Any]], cost: float) -> dict[str, Any]:
-    """How many findings there are over the sealed attacks, before and after, and what the swaps cost."""
+    """Return the findings of the held-out attacks, before and after, and the cost of the swaps."""
     sealed = [row for row in attacks if row["role"] == "sealed"]
     return {
         "found_before": sum(row["areas_before"] for row in sealed),
@@ -164,7 +163,7 @@ def figures_of(attacks: Sequence[Mapping[str, Any]], cost: float) -> dict[str, A
 
 
 def sealed_of(attacks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """What the sealed attacks among some rows find."""
+    """Return what the held-out attacks among some rows find."""
     sealed = [row for row in attacks if row["role"] == "sealed"]
     return {
         "attacks": len(sealed),
@@ -175,7 +174,7 @@ def sealed_of(attacks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def attack_findings(attacks: Sequence[Mapping[str, Any]]) -> list[Finding]:
-    """Sealed attacks that still find an area that must not be found, from above or from below."""
+    """Return the held-out attacks that still find a sensitive area, from above or from below."""
     sealed = sealed_of(attacks)
     if not sealed["finding"]:
         return []
@@ -187,7 +186,7 @@ def attack_findings(attacks: Sequence[Mapping[str, Any]]) -> list[Finding]:
 
 
 def external_facts(manifest: Content) -> dict[str, Any]:
-    """The figures of the external report: no count under ten, nothing of the group or its areas."""
+    """Return the figures of the external report: no count below ten, and no fact of the group or its areas."""
     everything, released = manifest["whole"]["all_columns"], manifest["released"]
     return {
         **public_unit(manifest),
@@ -200,7 +199,7 @@ def external_facts(manifest: Content) -> dict[str, Any]:
 
 
 def pages_of(_: Path, manifest: Content) -> dict[str, str]:
-    """The reports of a release as its manifest has them: drawn at publication, and again when it is verified."""
+    """Return the reports of a release from its manifest, for publication and for verification."""
     return {
         EXTERNAL: swapped_page(external_facts(manifest), manifest["dictionary"]),
         INTERNAL: protected_page(manifest),
@@ -210,7 +209,7 @@ def pages_of(_: Path, manifest: Content) -> dict[str, str]:
 def dictionary_of(
     study: Study, names: Sequence[str], exchanged: Sequence[str] | frozenset[str], data: str, columns: int
 ) -> dict[str, Any]:
-    """The data dictionary: which columns were exchanged; `columns` is how many the source has."""
+    """Return the data dictionary with the exchanged columns. `columns` is the number of columns of the source."""
     moved = {
         "role": "place",
         "meaning": "location of the record",
@@ -223,11 +222,11 @@ def dictionary_of(
 
 
 CLOSE = 1e-9
-UNCHECKED = ("bound", "exact")  # proofs of the search, which would have to be searched for again
+UNCHECKED = ("bound", "exact")  # proofs of the search, which only another search could repeat
 
 
 def worked_out_again(front: Front, run: Run | None = None) -> Protection:
-    """The protection with every attack learned again and every figure computed anew from the plans."""
+    """Return the protection with every attack relearned and every figure recomputed from the plans."""
     study = front.study
     target = read_released(study)
     truths = truths_of(study, target)
@@ -262,7 +261,7 @@ def worked_out_again(front: Front, run: Run | None = None) -> Protection:
 
 
 def _priced(study: Study, target: Microfile, plan: SwapPlan) -> SwapPlan:
-    """A plan with the cost that its pairs have."""
+    """Return a plan with the cost of its pairs."""
     cost = influence_of(study, target).of_pairs(_positions(target, plan.givers), _positions(target, plan.takers))
     if plan.bound is not None and plan.bound > cost * (1 + CLOSE):
         raise InputError(
@@ -273,7 +272,7 @@ def _priced(study: Study, target: Microfile, plan: SwapPlan) -> SwapPlan:
 
 
 def _positions(target: Microfile, rows: Counts64) -> Counts64:
-    """Where rows of the source stand among the records that have an area."""
+    """Return the positions of rows of the source among the records that have an area."""
     positions = np.searchsorted(target.rows, rows)
     inside = positions < len(target.rows)
     if not inside.all() or not np.array_equal(target.rows[positions], rows):
@@ -282,7 +281,7 @@ def _positions(target: Microfile, rows: Counts64) -> Counts64:
 
 
 def refuse_unlike(front: Front, again: Protection) -> None:
-    """Raise unless a saved protection says what was worked out again."""
+    """Raise unless a saved protection agrees with the recomputed one."""
     where = first_unlike(_claims(front), _claims(front_of(again)), (*UNCHECKED, "baselines"))
     if where is not None:
         name, said, true = where
@@ -294,13 +293,13 @@ def refuse_unlike(front: Front, again: Protection) -> None:
 
 
 def _claims(front: Front) -> dict[str, Any]:
-    """All that a front says of a protection: what is known of the areas, and every point."""
+    """Return all statements of a front about a protection: the facts of the areas, and every point."""
     points = [point.as_dict() for point in front.points]
     return {"details": dict(front.details), "rows": front.rows, "method": front.algorithm, "points": points}
 
 
 def attacked(protection: Protection, written: Microfile) -> tuple[Residual, ...]:
-    """Every attack on a file that was written."""
+    """Run every attack on a file that was written."""
     return tuple(residual_on(attack, written, role) for attack, role in protection.attacks)
 
 
@@ -314,7 +313,7 @@ def publish_protection(
     state: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Release:
-    """Write a point of a protection as a release; the one that was chosen unless given."""
+    """Write a point of a protection as a release; the chosen one unless given."""
     draft = protection_draft(front, point, accept=accept, progress=progress)
     return publish_draft(draft, folder, reason=reason, state=state)
 
@@ -328,10 +327,10 @@ def protection_draft(
     kind: str | None = None,
     progress: Progress | None = None,
 ) -> SwapDraft:
-    """The release of a protected file, to be written, read back and attacked.
+    """Return the draft of a protected file, to be written, read back and attacked.
 
-    Attackers learn again, and what they find in the source and in the written file must be what the protection says.
-    What they still find is refused, unless `accept` gives a reason: `{"attacks": "the areas are known anyway"}`.
+    Attackers are relearned, and their findings in the source and in the written file must agree with the protection.
+    Findings that remain are refused, unless `accept` gives a reason: `{"attacks": "the areas are known anyway"}`.
     """
     chosen = front.point(int(front.details["chosen"]) if point is None else point)
     study = front.study.with_accepted(acceptances(accept))
@@ -350,11 +349,11 @@ def protection_draft(
 
 
 def _worked_out(front: Front, number: int, run: Run) -> Protected:
-    """A protection as it is, with one of its points chosen, and how the file that is written is to be attacked."""
+    """Return a protection with one of its points chosen, and the function that attacks the written file."""
     again = worked_out_again(front, run)
     refuse_unlike(front, again)
     report = report_of(front_of(again), number)
-    # Bound and proof stay as the search had them; everything else is what was worked out again.
+    # The bound and its proof are those of the search; everything else was recomputed.
     for saved, point in zip(report["points"], front.points, strict=True):
         saved |= {"bound": swaps_of(point).bound, "exact": swaps_of(point).exact}
 
@@ -372,7 +371,7 @@ def _worked_out(front: Front, number: int, run: Run) -> Protected:
 
 
 def auxiliary_files(study: Study) -> list[dict[str, str]]:
-    """The files that attackers learn from, by name and digest."""
+    """Return the files that attackers learn from, by name and digest."""
     return [
         {"name": given.title, "sha256": open_source(given, study.folder).fingerprint}
         for given in settings_of(study).auxiliary
@@ -383,7 +382,7 @@ NOT_ATTACKED = "what attacks find: name as the source the run file that says wha
 
 
 def measure_again(check: Check) -> Again:
-    """Measure the released file again, and see whether the manifest agrees with itself."""
+    """Remeasure the released file, and compare the manifest with itself."""
     manifest, own, written = check.manifest, check.manifest["own"], check.written
     if settings_of(check.own).mapping() != _shared(settings_of(check.study)):
         raise InputError(f"{RUN} maps its columns otherwise", expected="the mapping of the release")
@@ -400,7 +399,7 @@ def measure_again(check: Check) -> Again:
 
 
 def _figures(manifest: Manifest, settings: GroupsSettings) -> list[Difference]:
-    """The manifest agrees with itself: figures, point, attacks, and what the protection says of them."""
+    """Return where the manifest contradicts itself: figures, point, attacks, and statements of the protection."""
     own, point = manifest["own"], manifest["point"]
     report = own["protection"]
     chosen = report["points"][report["chosen"]]
@@ -425,7 +424,7 @@ def _figures(manifest: Manifest, settings: GroupsSettings) -> list[Difference]:
 
 
 def _shared(settings: GroupsSettings) -> Any:
-    """The mapping as a release has it: without what only concerns the source."""
+    """Return the mapping as a release has it, without the parts that concern the source only."""
     return settings.mapping().model_copy(update={"usually_withheld": (), "usually_swapped": ()})
 
 
@@ -444,13 +443,14 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
                 data, f"{counted(torn, 'row differs', 'rows differ')} from the source in other columns than places"
             )
         )
-    if moved > 4 * manifest["point"]["swaps"]:  # a pair changes two rows, and each is missed in one file and new in one
+    # a pair changes two rows, and each is missing in one file and new in the other
+    if moved > 4 * manifest["point"]["swaps"]:
         differences.append(Difference(data, "more rows have another place than the swaps can have moved"))
     return differences
 
 
 def _named(study: Study, run: str, manifest: Manifest) -> Study:
-    """The study of the release on the files that the user's own run file names, if that says the same of the attack."""
+    """Return the release's study with the files of the user's run file, if both describe the same attacks."""
     own = read(run)
     settings, given = settings_of(study), settings_of(own)
     if _attack_settings(settings) != _attack_settings(given):
@@ -471,7 +471,7 @@ def _named(study: Study, run: str, manifest: Manifest) -> Study:
 
 
 def _attack_settings(settings: GroupsSettings) -> Any:
-    """All that decides what an attack finds, but for where the files are."""
+    """Return all settings that decide what an attack finds, without the paths of the files."""
     protect = settings.protect
     location = {"path", "table", "query", "password_file"}
     return (
@@ -484,11 +484,11 @@ def _attack_settings(settings: GroupsSettings) -> Any:
 
 
 def attack_again(check: Check, run: str) -> list[Difference]:
-    """Attack the released file again, and compare what is found in it, and in the source, with the manifest."""
+    """Repeat the attacks on the released file, and compare the findings in it and in the source with the manifest."""
     own = check.manifest["own"]
     study = _named(check.study, run, check.manifest)
     if table_of(study).fingerprint != check.manifest["source"]["sha256"]:
-        return []  # that it is another source is said already
+        return []  # another check reports that it is another source
     stay = [name for name in check.manifest["columns"] if name not in own["exchanged"]]
     target, written = read_released(study, stay), read_whole(check.own, stay)
     truths = truths_of(study, target)
@@ -518,7 +518,7 @@ def attack_again(check: Check, run: str) -> list[Difference]:
 
 
 def says(manifest: Content) -> str:
-    """What sealed attacks still find."""
+    """Return what the held-out attacks still find, in words."""
     figures = manifest["figures"]
     return f"sealed attacks find {figures['found_after']} of {figures['found_before']}"
 

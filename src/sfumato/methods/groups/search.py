@@ -1,13 +1,8 @@
-"""Protect a file: the cheapest swaps at several levels, each attacked again: cost against disclosure.
+"""The search for a protection: the cheapest swaps at several levels, attacked at each, as cost against disclosure.
 
-Plans are fitted to known attacks and chosen by these and fresh ones. When they are ready, sealed attacks are made on
-them, and the verdict is theirs.
-
-Improve a plan by what everybody who can be thought of finds: the known attackers, and others like them.
-
-Who attacks a file, and in which role: known attacks fit the plans, fresh ones choose among them, sealed ones judge.
-
-Sealed attackers learn only when they are asked for, after the plans are made: nothing of them can reach a plan.
+Attacks have roles. Plans are fitted to the known attacks, and chosen by these and by fresh ones. Held-out attacks
+judge: they are learned only when the plans are ready, so that nothing of them can affect a plan, and the verdict is
+theirs. A plan can be improved by steps that lower what known attackers, and others like them, find or nearly find.
 """
 
 from __future__ import annotations
@@ -37,12 +32,14 @@ from sfumato.plans.swaps import SwapPlan
 from sfumato.study import Study
 from sfumato.study.groups import AttackerName, AuxiliarySettings
 
-NEAREST = 6  # partners of each giver in each area, beside those of the plan
+NEAREST = 6  # partners of each giver in each area, besides those of the plan
 
 
 def improved(planner: Planner, plan: SwapPlan, known: Sequence[Attack]) -> SwapPlan | None:
-    """A plan after which less is found, or nearly found, by known attackers and others like them, or as much at less
-    cost; None if no step pays. No bound is known of what such a plan costs at least."""
+    """Return a plan with fewer findings or near findings of known attackers and others like them, or less cost.
+
+    It is None if no step pays. No lower bound on the cost of such a plan is known.
+    """
     target, units = planner.target, planner.units
     signals = imagined(target, planner.truths, known)
     if not signals:
@@ -88,11 +85,11 @@ def improved(planner: Planner, plan: SwapPlan, known: Sequence[Attack]) -> SwapP
     return planner.between(planner.givers[chosen], planner.takers[edges.taker[made.used[chosen]]])
 
 
-FRESH, SEALED = 1000, 9000  # fresh and sealed seeds start so far from the known ones
+FRESH, SEALED = 1000, 9000  # distance of fresh and held-out seeds from the known ones
 
 
 class Roles:
-    """The attacks on a file by role. `silent` are those that could not be: no rule meets an attacker's limits."""
+    """The attacks on a file by role. `silent` are attackers without an attack: no rule meets their limits."""
 
     def __init__(self, study: Study, target: Microfile, truths: Sequence[Truth], run: Run | None = None) -> None:
         self.study, self.target, self.truths, self.run = study, target, tuple(truths), run
@@ -103,7 +100,7 @@ class Roles:
             raise InputError("no auxiliary file is declared", expected="a file that shows who is in the group")
 
     def planning(self) -> tuple[list[Attack], list[Attack]]:
-        """The attacks that plans are fitted to, and those that choose among plans."""
+        """Return the attacks that plans are fitted to, and those that choose among plans."""
         protect, first = self.settings.protect, self.settings.attack.seed
         open_files = [i for i, one in enumerate(self.settings.auxiliary) if not one.held_out]
         if not open_files:
@@ -111,21 +108,21 @@ class Roles:
                 "every auxiliary file is held out", expected="at least one that the swaps can be fitted to"
             )
         seeds = range(first, first + protect.known_seeds)
-        known = self._attacks(open_files, protect.attackers, seeds, self._asked)
+        known = self._attacks(open_files, protect.attackers, seeds, self._stop_requested)
         if not known:
             raise next(iter(self.silent.values()))
         seeds = range(first + FRESH, first + FRESH + protect.fresh_seeds)
-        return known, self._attacks(open_files, protect.attackers, seeds, self._asked)
+        return known, self._attacks(open_files, protect.attackers, seeds, self._stop_requested)
 
     def sealed(self) -> list[Attack]:
-        """The attacks that judge: other seeds, other kinds of models, files that are held out.
+        """Return the held-out attacks that judge: other seeds, other kinds of models, other auxiliary files.
 
-        They learn to the end even when asked to stop: the plans so far are kept, and none is offered without a verdict.
+        They learn to the end even after a stop request: no plan is offered without a verdict.
         """
         protect, first = self.settings.protect, self.settings.attack.seed + SEALED
         attackers = tuple(dict.fromkeys((*protect.attackers, *protect.sealed_attackers)))
         files, seeds = range(len(self.settings.auxiliary)), range(first, first + protect.sealed_seeds)
-        sealed = self._attacks(files, attackers, seeds, self._told)
+        sealed = self._attacks(files, attackers, seeds, self._plans_ready)
         if not sealed:
             raise next(iter(self.silent.values()))
         return sealed
@@ -162,12 +159,12 @@ class Roles:
                 raise StoppedError("interrupted while the attackers were learning; nothing was saved") from None
         return made
 
-    def _asked(self, done: int, total: int) -> bool:
-        """Whether to stop. The last word comes after a model is ready: a search ends before the next one learns."""
+    def _stop_requested(self, done: int, total: int) -> bool:
+        """Return whether to stop. The answer is final once a model is ready, before the next one learns."""
         return done < total and self.run is not None and self.run.tell(0, self.settings.protect.levels)
 
-    def _told(self, done: int, total: int) -> bool:  # noqa: ARG002
-        """That the plans are ready; nobody is asked any more."""
+    def _plans_ready(self, done: int, total: int) -> bool:  # noqa: ARG002
+        """Report that the plans are ready; stop requests no longer matter."""
         if self.run is not None:
             self.run.tell(self.settings.protect.levels, self.settings.protect.levels)
         return False
@@ -179,9 +176,9 @@ LEAST_COST, IMPROVED, TARGETED = "least cost", "least cost, improved", "targeted
 
 @dataclass(frozen=True)
 class Level:
-    """One point of the front: how far down the sensitive areas were taken, the plan, and what is still found.
+    """One point of the front: how far the sensitive areas were lowered, the plan, and what attacks still find.
 
-    `residual` are the attacks that plans are made and chosen by, `sealed` those that judge them.
+    `residual` are the attacks by which plans are made and chosen, `sealed` the held-out ones.
     """
 
     level: float
@@ -193,29 +190,29 @@ class Level:
 
     @property
     def findings(self) -> int:
-        """Sensitive areas still found, from above or from below, added up over known and fresh attacks."""
+        """The sensitive areas still found, from above or from below, summed over known and fresh attacks."""
         return sum(len(r.after.anyhow) for r in self.residual)
 
     @property
     def sealed_findings(self) -> int:
-        """The same over sealed attacks."""
+        """The same over the held-out attacks."""
         return sum(len(r.after.anyhow) for r in self.sealed)
 
     @property
     def near(self) -> int:
-        """Sensitive areas that are found, or nearly, added up over known and fresh attacks."""
+        """The sensitive areas that are found or nearly found, summed over known and fresh attacks."""
         return sum(r.near for r in self.residual)
 
     def worth(self) -> tuple[int, int, float]:
-        """Less is better: what is found, then what is nearly found, then the cost."""
+        """Return a key by which levels are ordered: findings, then near findings, then the cost; less is better."""
         return self.findings, self.near, self.plan.cost
 
 
 @dataclass(frozen=True)
 class Protection:
-    """The file, what was known of it, the levels that are worth offering, the chosen one, and what else was tried.
+    """The file, its true signals, the levels on the front, the chosen one, and what else was tried.
 
-    `silent` attackers found no rule that passes, so there was nothing to attack with.
+    `silent` attackers found no rule that passes, so they make no attack.
     """
 
     study: Study
@@ -236,23 +233,23 @@ class Protection:
 
     @property
     def holds(self) -> bool:
-        """Whether no sealed attack finds any sensitive area any more, by an outlier test or by rank, high or low."""
+        """Whether no held-out attack finds a sensitive area: by an outlier test or by rank, high or low."""
         return self.choice.sealed_findings == 0
 
     def moved(self, level: Level | None = None) -> Microfile:
-        """The file after the swaps of a level."""
+        """Return the file after the swaps of a level."""
         plan = (level or self.choice).plan
         return self.target.with_areas(plan.moved(self.target.area_of, self.target.rows))
 
     @property
     def attacks(self) -> tuple[tuple[Attack, Role], ...]:
-        """Every attack with its role, in the order in which they are reported."""
+        """Every attack with its role, in the order of the reports."""
         known: list[tuple[Attack, Role]] = [(one, "known") for one in self.known]
         return (*known, *((one, "fresh") for one in self.fresh), *((one, "sealed") for one in self.sealed))
 
 
 def truths_of(study: Study, target: Microfile) -> tuple[Truth, ...]:
-    """Every group with areas to protect."""
+    """Return the truth of every group with areas to protect."""
     groups = list(settings_of(study).mapping().vital)
     truths = [truth_of(study, target, group) for group in groups]
     if any(truth is None for truth in truths):
@@ -278,9 +275,10 @@ def truths_of(study: Study, target: Microfile) -> tuple[Truth, ...]:
 
 
 def protect(study: Study, run: Run, *, test_seed: int | None = None) -> Protection:
-    """Find the cheapest swaps that hide the sensitive areas from known attacks, choose by fresh ones, judge by sealed.
+    """Find the cheapest swaps that hide the sensitive areas from known attacks, and judge them by held-out ones.
 
-    Which of equally good partners is taken comes from the operating system, unless a test asks for a seed.
+    Fresh attacks choose among the plans. Noise of the operating system decides between equally good partners, unless a
+    test gives a seed.
     """
     settings = settings_of(study)
     test_seed = settings.protect.test_seed if test_seed is None else test_seed
@@ -288,6 +286,7 @@ def protect(study: Study, run: Run, *, test_seed: int | None = None) -> Protecti
     truths = truths_of(study, target)
     roles = Roles(study, target, truths, run)
     known, fresh = roles.planning()
+    # An attacker who has the tool and the run file must not be able to repeat the choice of partners.
     noise = np.random.default_rng(int.from_bytes(os.urandom(16)) if test_seed is None else test_seed)
     planner = Planner(study, target, truths, known, noise)
     levels, baselines = _plans(planner, known, fresh, run)
@@ -311,12 +310,13 @@ def protect(study: Study, run: Run, *, test_seed: int | None = None) -> Protecti
 def _plans(
     planner: Planner, known: Sequence[Attack], fresh: Sequence[Attack], run: Run
 ) -> tuple[list[Level], list[Level]]:
-    """The plans that are worth offering, and the baselines that were tried beside them."""
+    """Return the plans of the front, and the baselines that were tried as well."""
     target, settings = planner.target, planner.settings
     count = 1 if planner.targets else settings.levels
     steps = [step / count for step in range(1, count + 1)]
     levels: list[Level] = []
-    planner.stop = lambda: run.tell(min(len(levels), len(steps)), len(steps))  # other plans are no more steps
+    # other plans do not count as steps of the progress
+    planner.stop = lambda: run.tell(min(len(levels), len(steps)), len(steps))
     for done, step in enumerate(steps, 1):
         try:
             made = planner.plan(step)
@@ -328,12 +328,13 @@ def _plans(
             levels.append(attacked_again(target, step, made, known, fresh))
         if run.tell(done, len(steps)) and levels:
             break
+    # No step was feasible, so the largest feasible one is found by bisection.
     if not levels:
         level, nearest_plan = as_far_as_possible(planner)
         if planner.targets or nearest_plan is None:
             raise unreachable(planner, nearest_plan)
         levels.append(attacked_again(target, level, nearest_plan, known, fresh))
-    if planner.targets:  # a target is to be met, whatever the attackers make of it
+    if planner.targets:  # a declared target is kept, whatever attackers find
         return levels, []
     levels += _others(planner, levels[-1], known, fresh)
     levels += _improved(planner, min(levels, key=Level.worth), known, fresh)
@@ -348,9 +349,9 @@ def _plans(
 
 
 def worth_offering(levels: Sequence[Level], nothing: Level) -> list[Level]:
-    """The levels that are better than doing nothing, and that no other one beats in all of what it is judged by.
+    """Return the levels that improve on no swaps and that no other level dominates.
 
-    Doing nothing costs nothing, so a plan after which as much is found is none. If none is left, nothing is done.
+    No swaps cost nothing, so a plan that leaves as many findings is of no use. If no level remains, no swaps are made.
     """
     better = [level for level in levels if level.findings < nothing.findings]
     kept = first_non_dominated(np.array([level.worth() for level in better], dtype=np.float64).reshape(-1, 3))
@@ -360,7 +361,7 @@ def worth_offering(levels: Sequence[Level], nothing: Level) -> list[Level]:
 def attacked_again(
     target: Microfile, level: float, made: tuple[SwapPlan, float], known: Sequence[Attack], fresh: Sequence[Attack]
 ) -> Level:
-    """A plan as a level: its file is attacked again by known and fresh attackers."""
+    """Return a plan as a level, after new attacks on its file by known and fresh attackers."""
     plan, slack = made
     moved = target.with_areas(plan.moved(target.area_of, target.rows))
     residual = tuple(residual_of(one, moved, "known") for one in known)
@@ -369,13 +370,13 @@ def attacked_again(
 
 
 def judged(level: Level, target: Microfile, sealed: Sequence[Attack]) -> Level:
-    """A level with what sealed attacks find after it."""
+    """Return a level with the findings of the held-out attacks after it."""
     moved = target.with_areas(level.plan.moved(target.area_of, target.rows))
     return replace(level, sealed=tuple(residual_of(one, moved, "sealed") for one in sealed))
 
 
 def _others(planner: Planner, best: Level, known: Sequence[Attack], fresh: Sequence[Attack]) -> list[Level]:
-    """Other plans at the furthest level; as many as there were when asked to stop."""
+    """Return other plans at the last level; fewer if interrupted."""
     made: list[Level] = []
     try:
         for plan in planner.others(best.level, best.slack):
@@ -386,7 +387,7 @@ def _others(planner: Planner, best: Level, known: Sequence[Attack], fresh: Seque
 
 
 def _improved(planner: Planner, best: Level, known: Sequence[Attack], fresh: Sequence[Attack]) -> list[Level]:
-    """The best level so far, its plan improved, unless asked to stop. The paper's method is left as it is."""
+    """Return the best level so far with an improved plan, unless asked to stop. The paper's method is not improved."""
     if planner.settings.method == "memetic" or not compiling():
         return []
     try:
@@ -399,7 +400,7 @@ def _improved(planner: Planner, best: Level, known: Sequence[Attack], fresh: Seq
 
 
 def as_far_as_possible(planner: Planner) -> tuple[float, tuple[SwapPlan, float] | None]:
-    """The furthest level down that has a plan, by halving; none if not even a little is possible."""
+    """Return the lowest level with a feasible plan, by bisection; None if there is none."""
     low, high, best = 0.0, 1.0, None
     for _ in range(6):
         middle = (low + high) / 2
@@ -409,7 +410,7 @@ def as_far_as_possible(planner: Planner) -> tuple[float, tuple[SwapPlan, float] 
 
 
 def unreachable(planner: Planner, best: tuple[SwapPlan, float] | None) -> UnreachableError:
-    """The targets cannot be met: say how far down one can get."""
+    """Return the error that the targets cannot be met, with how far they can be."""
     remedy = "those targets, or suspicious_partners = true under [groups.protect]"
     if best is None:
         return UnreachableError(

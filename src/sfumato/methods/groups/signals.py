@@ -1,10 +1,11 @@
-"""What a plan bounds in every area: the true members, what known attackers add up, and what others like them would.
+"""The signals that a plan bounds in every area: true members, known attackers' sums, and sums of others like them.
 
-An attacker whom nobody knows draws the line elsewhere and is surer or less sure of the same people. So each known
-attacker who grades by numbers stands for others: one who flags three times as many records, one who adds up all
-grades, and one who hesitates, whose grades are the square roots. What these four show alike, others show too.
+An unknown attacker uses another threshold, and is more or less certain of the same people. So each known attacker with
+numerical grades has three variants: one that flags three times as many records, one that sums all grades, and one that
+is less certain, whose grades are the square roots. What all four reveal, other attackers reveal too.
 
-Which released columns tell who is in the group, in order, and what withholding or coarsening each takes away.
+The second part ranks the released columns by how well they reveal the members, and what withholding or coarsening each
+one removes.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from sfumato.methods.groups.files import Truth
 from sfumato.methods.groups.microfile import Microfile, Wide
 from sfumato.methods.groups.swapping.bounds import Signal
 
-WIDER = 3  # times as many records as an attacker flags, to bound one who flags more
-HESITANT = 0.5  # the power of the grades of one who is less sure
-THRESHOLDS = (0.5, 1.7, WIDER)  # times as many records as each known attack flags, whom one with other limits flags
-AGREED = (0.5, 1.0, 2.0)  # the same where attackers agree
+WIDER = 3  # multiple of the flagged records, to bound an attacker that flags more
+HESITANT = 0.5  # the power of the grades of a less certain attacker
+THRESHOLDS = (0.5, 1.7, WIDER)  # multiples of the flagged records that attackers with other limits flag
+AGREED = (0.5, 1.0, 2.0)  # the same for what attackers agree on
 
 
 def signals_of(
@@ -37,14 +38,18 @@ def signals_of(
     counted_only: bool = False,
     likes: bool = False,
 ) -> list[Signal]:
-    """The true members, and each known attacker's sum of grades, the mean over its seeds; its count where targets are
-    counts. With `likes` also those of attackers like the known ones. Of signals with equal weights the first is listed:
-    who adds up all grades of a model is one like the attacker who flags by it."""
+    """Return the true members and each known attacker's sum of grades, as the mean over its seeds.
+
+    If targets are counts it is the attacker's count. With `likes` the signals of attackers like the known ones are
+    included. Of signals with equal weights only the first is listed, since a variant of one attacker may be another
+    known attacker.
+    """
     signals = [Signal("truth", t.group, target.members[t.group].astype(np.float64)) for t in truths]
     used = [one for one in known if not counted_only or one.model.threshold > 0]
     for some in _by(used, lambda one: (one.model.attacker, one.auxiliary, one.group)):
         made = [_counted(some)] if counted_only else alike(some)[: None if likes else 1]
         for signal in made:
+            # A signal that is bounded twice would only make the program larger.
             if not any(
                 other.group == signal.group and np.array_equal(other.weights, signal.weights) for other in signals
             ):
@@ -53,7 +58,7 @@ def signals_of(
 
 
 def alike(some: Sequence[Attack]) -> list[Signal]:
-    """The signal of one attacker, the mean over its seeds, and those of others like it. Rules draw no line."""
+    """Return the mean signal of one attacker over its seeds, and those of its variants. Rules have no variants."""
     first = some[0]
     marks, name = first.model.threshold > 0, f"{first.model.attacker} from {first.auxiliary}"
     signals = [Signal(name, first.group, _mean([np.where(one.flagged, one.grades, 0.0) for one in some]), marks)]
@@ -63,17 +68,18 @@ def alike(some: Sequence[Attack]) -> list[Signal]:
         wider = _mean([_wider(one) for one in some])
         signals.append(Signal(f"{name}, {WIDER} times as many", first.group, wider))
         signals.append(Signal(f"{name}, all grades", first.group, _mean([one.grades for one in some]), marks=False))
-    if not (marks and first.model.everything):  # who also adds up all grades hesitates there
+    if not (marks and first.model.everything):  # the attacker that sums all grades has this variant
         roots = _mean([one.grades**HESITANT for one in some])
         signals.append(Signal(f"{name}, roots of grades", first.group, roots, marks=False))
     return signals
 
 
 def imagined(target: Microfile, truths: Sequence[Truth], known: Sequence[Attack]) -> list[Signal]:
-    """Signals of everybody that can be thought of from the known attacks, for a plan that is improved by them.
+    """Return the signals of all variants of the known attacks, for the improvement of a plan.
 
-    What plans bound, the true members among it; each attack by itself, with other thresholds, with all its grades and
-    with their roots; rules of one seed or of both; and what the attackers from one file agree on.
+    These are the signals that plans bound, the true members among them, and each attack by itself. Each attack is also
+    varied: with other thresholds, with all its grades and with their roots, and for rules with one seed or several. The
+    last ones are what the attackers from one file agree on.
     """
     signals = signals_of(target, truths, known, likes=True)
     for one in known:
@@ -99,7 +105,7 @@ def imagined(target: Microfile, truths: Sequence[Truth], known: Sequence[Attack]
 
 
 def _by(known: Sequence[Attack], key: Callable[[Attack], tuple[str, ...]]) -> list[list[Attack]]:
-    """Attacks with the same key together, in the order in which they come."""
+    """Return attacks grouped by a key, in their order."""
     groups: dict[tuple[str, ...], list[Attack]] = {}
     for one in known:
         groups.setdefault(key(one), []).append(one)
@@ -112,12 +118,12 @@ def _counted(some: Sequence[Attack]) -> Signal:
 
 
 def _wider(one: Attack) -> Floats:
-    """The grades of so many times the flagged records, the best first."""
+    """Return the grades of WIDER times as many records as are flagged, the best first."""
     return _first(one.grades, WIDER * max(int(one.flagged.sum()), 1))
 
 
 def _first(grades: Floats, count: float) -> Floats:
-    """The grades of so many records, the best first, and of those as good as the last; nobody without a grade."""
+    """Return the grades of the best records, with those equal to the last of them. Grades of 0 are left out."""
     wanted = min(max(int(count), 1), int((grades > 0).sum()))
     if not wanted:
         return np.zeros(len(grades))
@@ -131,14 +137,16 @@ def _mean(weights: Sequence[np.ndarray]) -> Floats:
     return mean
 
 
-FINE, COARSE = 50, 4  # groups of a column with many values, and of one that is coarsened
+FINE, COARSE = 50, 4  # groups of a column with many values, and of a coarsened one
 SHUFFLES = 2
 
 
 @dataclass(frozen=True)
 class Telling:
-    """How well a column tells the members: its average precision by itself, that of the column in four groups, and by
-    how much the attacker who has all columns falls when this one is withheld."""
+    """How well a column reveals the members of a group: the average precision of the column, and of four groups of it.
+
+    The third figure is the loss of the attacker with all columns if this one is withheld.
+    """
 
     column: str
     alone: float
@@ -155,10 +163,10 @@ class Telling:
 
 
 def alone(codes: Counts64, members: Flags) -> float:
-    """The average precision of the share of members among the records with the same value in the other half.
+    """Return the average precision of the members' share among the records with the same value in the other half.
 
-    Halves are every other member and every other non-member, so the figure depends on the order of the records, and
-    one value in thousands tells nothing by itself.
+    Halves are every other member and every other non-member, so the figure depends on the order of the records. A value
+    that occurs only once reveals nothing.
 
     >>> round(alone(np.array([0, 0, 0, 1, 1, 1, 1, 1]), np.array([1, 1, 0, 0, 0, 0, 0, 0], bool)), 2)
     0.58
@@ -176,7 +184,10 @@ def alone(codes: Counts64, members: Flags) -> float:
 
 
 def grouped(wide: Wide, column: int, limit: int) -> Counts64:
-    """A column in at most so many groups: quantiles of a number, the most frequent values of text; missing is one."""
+    """Return a column in a limited number of groups: quantiles of a number, the most frequent values of text.
+
+    Missing values are one group.
+    """
     codes, values = wide.codes[column].astype(np.int64), wide.values[column]
     missing = codes < 0
     if len(values) > limit:
@@ -193,9 +204,9 @@ def grouped(wide: Wide, column: int, limit: int) -> Counts64:
 
 
 def refuse_naming(target: Microfile, basic: Collection[str], limit: float) -> None:
-    """Raise if a released column nearly names a group: by itself it tells the members better than the limit.
+    """Raise if a released column nearly names a group: its average precision exceeds the limit.
 
-    Attributes that attackers learn from anyway are not asked: the protection is made against what they tell.
+    Attributes that attackers learn from are not checked, because the protection is made against them.
     """
     wide = target.wide
     if wide is None:
@@ -218,7 +229,7 @@ def refuse_naming(target: Microfile, basic: Collection[str], limit: float) -> No
 
 
 def singly(target: Microfile, group: str, limit: int) -> list[dict[str, Any]]:
-    """The columns that tell most of a group by themselves, and what coarsening takes away."""
+    """Return the columns that reveal most of a group by themselves, and what coarsening removes."""
     wide, members = target.wide, target.members[group]
     if wide is None or not members.any():
         return []
@@ -229,10 +240,10 @@ def singly(target: Microfile, group: str, limit: int) -> list[dict[str, Any]]:
 
 
 def ranked(target: Microfile, group: str, seed: int, limit: int = 25) -> list[Telling]:
-    """The columns that tell most of a group, the best first.
+    """Return the columns that reveal most of a group, the best first.
 
-    What withholding takes is measured by shuffling the column for a boosted attacker with all columns, who learned from
-    every other record of the file itself: more than one that learned elsewhere can have.
+    The effect of withholding is measured by shuffling the column for a boosted attacker with all columns. This attacker
+    learned from every other record of the file itself, so that one that learned elsewhere can hardly do better.
     """
     wide, members = target.wide, target.members[group]
     if wide is None or not members.any():
@@ -245,7 +256,7 @@ def ranked(target: Microfile, group: str, seed: int, limit: int = 25) -> list[Te
 
 
 def _withheld(wide: Wide, members: Flags, asked: Sequence[int], seed: int) -> dict[int, float]:
-    """For some columns, the fall of the average precision on the other half when the column is shuffled there."""
+    """Return, for some columns, the fall of the average precision on the other half if the column is shuffled there."""
     rng = np.random.default_rng(seed)
     matrix = wide.numbers(wide)
     usable = [i for i, values in enumerate(wide.values) if len(values) > 1]

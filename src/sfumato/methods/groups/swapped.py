@@ -1,7 +1,7 @@
-"""Rows with places exchanged, inside the engine: every other cell of every row stays as it is.
+"""The file with exchanged places, inside the engine: every other cell of every row stays as it is.
 
-Before anything is written, columns are looked at that would undo the protection: those that name the group, those
-from which the original area follows, and geography beside the area, which is exchanged together with it.
+Before the file is written, columns are refused that would undo the protection: those that name the group or reveal the
+original area. Further geographic columns are exchanged together with the area.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sfumato.study.groups import GroupsSettings
 
 @dataclass(frozen=True)
 class Swapped:
-    """What will be released: the columns, which of them change places, and how many rows there are."""
+    """The file to release: the columns, which of them are exchanged, and how many rows there are."""
 
     source: Source
     target: Source
@@ -44,11 +44,11 @@ class Swapped:
 
     @property
     def coded(self) -> frozenset[str]:
-        """No column is generalized."""
+        """Always empty: no column is generalized."""
         return frozenset()
 
     def sql(self, mark: bool = False) -> str:
-        """The released rows; their columns are `c0`, `c1`, …, and for us alone `swapped`."""
+        """Return the released rows. Their columns are `c0`, `c1`, … and, for internal use, `swapped`."""
         cells = [
             f"CASE WHEN s.partner IS NULL THEN r.{c.sql} ELSE p.{c.sql} END AS c{i}"
             if c.name in self.exchanged
@@ -72,16 +72,17 @@ class Released:
 
     @property
     def stay(self) -> list[Column]:
-        """Columns that stay with their records: all that attackers can learn from."""
+        """The columns that stay with their records: all that attackers can learn from."""
         return [column for column in self.columns if column.name not in self.exchanged]
 
 
 def released_columns(engine: Engine, source: Source, study: Study, settings: GroupsSettings) -> Released:
-    """What a release of the source, which the engine has as `raw`, will hold; columns that undo it are refused."""
+    """Return the columns of a release of the source, the view `raw` of the engine; refuse those that undo it."""
     withheld = withheld_columns(study, settings, source)
     mapping = settings.mapping()
     columns = tuple(column for column in source.columns if column.name not in withheld)
     area = " || '-' || ".join(f"coalesce({cleaned(source, source.column(name))}, '')" for name in mapping.area)
+    # A geography that stays with its record would reveal the original area, so all of it moves with the area.
     exchanged = {*mapping.area, *settings.swap, *mapping.usually_swapped} & {column.name for column in columns}
     members = " OR ".join(meets(source, conditions) for conditions in mapping.vital.values())
     stay = [column for column in columns if column.name not in exchanged]
@@ -90,14 +91,14 @@ def released_columns(engine: Engine, source: Source, study: Study, settings: Gro
 
 
 def basic_columns(settings: GroupsSettings) -> set[str]:
-    """The columns that the attributes are made of."""
+    """Return the columns that the attributes are made of."""
     return {name for attribute in settings.mapping().attributes.values() for name in attribute.columns}
 
 
 def staying_columns(study: Study) -> tuple[str, ...]:
-    """The released columns of a study's file that stay with their records, by name."""
+    """Return the released columns of a study's file that stay with their records, by name."""
     settings, source = settings_of(study), study.opened()
-    withheld_columns(study, settings, source)  # before anything is read
+    withheld_columns(study, settings, source)  # checked before anything is read
     with open_engine(study.engine, study.engine_options) as engine:
         require_order(engine, "the groups system")
         engine.attach(source, "raw")
@@ -105,9 +106,9 @@ def staying_columns(study: Study) -> tuple[str, ...]:
 
 
 def read_released(study: Study, names: Sequence[str] | None = None) -> Microfile:
-    """Every row of the file to publish with the columns that will stay; a column that nearly names a group is refused.
+    """Read every row of the file to publish with the columns that stay; refuse a column that nearly names a group.
 
-    `names` are those columns where they are known.
+    `names` are these columns if they are known.
     """
     settings = settings_of(study)
     target = read_whole(study, staying_columns(study) if names is None else names)
@@ -123,14 +124,14 @@ def exchange(
     plan: SwapPlan,
     target: Source | None = None,
 ) -> Swapped:
-    """Make the engine ready to release a source with the places of some pairs of rows exchanged.
+    """Prepare the engine to release a source with the places of some pairs of rows exchanged.
 
-    `target` is the source in the format that the release is written in, its own unless given.
+    `target` is the source in the format of the release, by default its own format.
     """
     target = target or source
     require_order(engine, "the groups system")
     mapping = settings.mapping()
-    withheld_columns(study, settings, source)  # before anything is read
+    withheld_columns(study, settings, source)  # checked before anything is read
     engine.attach(source, "raw")
     listed = ", ".join(raw_cell(source, column, target) for column in source.columns)
     engine.run(f"CREATE OR REPLACE TEMP TABLE held AS SELECT row_number() OVER () - 1 AS r, {listed} FROM raw")
@@ -141,9 +142,10 @@ def exchange(
     if len(rows) and int(rows.max()) >= count:
         raise DataError("the plan swaps rows that are not in the file", expected="the file that was protected")
     swapped = Swapped(source, target, released.columns, released.exchanged, count, plan.swaps)
-    # As columns of the released rows, where they have other positions than in the source.
+    # As columns of the released rows, whose positions differ from those in the source.
     cells = {c.name: f"coalesce({cleaned(source, replace(c, position=i))}, '')" for i, c in enumerate(released.columns)}
     area = [cells[name] for name in mapping.area if name in cells]
+    # A value that is rare in the new area marks a record that moved, although no column reveals the original area.
     if plan.swaps and area:
         stays = [(column.name, cells[column.name]) for column in released.stay]
         refuse_marked(engine, swapped.sql(mark=True), stays, " || '-' || ".join(area), "swapped")
@@ -151,7 +153,7 @@ def exchange(
 
 
 def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> set[str]:
-    """Columns that are not released: vital ones, those withheld, identifiers and dropped ones."""
+    """Return the columns that are not released: vital, withheld, identifying and dropped ones."""
     vital = set(vital_columns(settings.mapping()))
     declared = {name: column.role for name, column in study.columns.items()}
     held = vital - set(settings.withhold)
@@ -173,6 +175,7 @@ def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> 
     usual = set(settings.mapping().usually_withheld) & set(source.names)
     withheld = vital | set(settings.withhold) | dropped | usual
     undecided = _undecided(study, settings, source, withheld)
+    # A column that was forgotten may reveal the group, so neither releasing nor withholding it is a default.
     if undecided and settings.other_columns is None:
         raise StudyError(
             f"{counted(len(undecided), 'column')} {'has' if len(undecided) == 1 else 'have'} no role: "
@@ -184,7 +187,7 @@ def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> 
 
 
 def _undecided(study: Study, settings: GroupsSettings, source: Source, withheld: set[str]) -> list[str]:
-    """Columns that nothing in the run file names."""
+    """Return the columns that the run file does not name."""
     mapping = settings.mapping()
     read = {name for attribute in mapping.attributes.values() for name in attribute.columns}
     named = {*study.columns, *mapping.area, *settings.swap, *mapping.usually_swapped, *read, *withheld}
@@ -192,14 +195,14 @@ def _undecided(study: Study, settings: GroupsSettings, source: Source, withheld:
 
 
 def _side_by_side(engine: Engine, source: Source, written: Source) -> None:
-    """Both files as tables: a view would read its file again for every column."""
+    """Create both files as tables, because a view would read its file for every column."""
     for name, file in (("before", source), ("after", written)):
         engine.attach(file, f"{name}_file")
         engine.run(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM {name}_file")
 
 
 def changed_marginals(engine: Engine, source: Source, written: Source, names: Sequence[str]) -> list[str]:
-    """Columns whose values do not occur as often in the written file as in the source."""
+    """Return the columns whose value counts in the written file differ from the source."""
     _side_by_side(engine, source, written)
     changed = []
     for name in names:
@@ -215,7 +218,7 @@ def changed_marginals(engine: Engine, source: Source, written: Source, names: Se
 
 
 def differing_parts(engine: Engine, source: Source, written: Source, names: Sequence[str]) -> int:
-    """Rows of two files that stand in one of them only, looking at some columns."""
+    """Return the rows of two files that are in only one of them, compared in some columns."""
     _side_by_side(engine, source, written)
     parts = []
     for view, file, side in (("before", source, 1), ("after", written, -1)):

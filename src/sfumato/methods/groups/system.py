@@ -1,4 +1,4 @@
-"""The groups system: swaps that hide where a group stands out."""
+"""The groups method: swaps that hide where a group stands out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ TELLING = 5  # columns that a verdict names
 
 
 def verdict_of(report: Mapping[str, Any]) -> str:
-    """What the sealed attacks say of the chosen point; where they find something, the point after which least is."""
+    """Return the verdict of the held-out attacks on the chosen point.
+
+    If they find an area, it also names the point after which they find least.
+    """
     chosen = report["points"][report["chosen"]]
     sealed = chosen["sealed"]
     on = f"on all {report['rows']:,} rows and the {report['columns']:,} released columns that stay"
@@ -53,7 +56,7 @@ def _finding(point: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _finders(point: Mapping[str, Any]) -> str:
-    """Who finds an area, and whether from below alone."""
+    """Return who finds an area, and whether from below only."""
     named = [
         f"{row['attacker']} from {row['auxiliary']}{' (from below)' if row['low_after'] == row['areas_after'] else ''}"
         for row in _finding(point)
@@ -62,7 +65,7 @@ def _finders(point: Mapping[str, Any]) -> str:
 
 
 def _remedy(report: Mapping[str, Any], point: Mapping[str, Any]) -> str:
-    """What may help against those who find an area: columns can be withheld only from those who use them."""
+    """Return what may help against the attackers that find an area. Only some of them use columns to withhold."""
     if any(ALL in row["attacker"] for row in _finding(point)):
         columns = dict.fromkeys(one["column"] for some in report["telling"].values() for one in some[:TELLING])
         listed = ", ".join(f'"{name}"' for name in columns)
@@ -75,7 +78,7 @@ def _remedy(report: Mapping[str, Any], point: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Groups:
-    """Plans are swaps: pairs of records that exchange their places."""
+    """The method with plans of swaps: pairs of records that exchange their places."""
 
     name: str = "groups"
     plan: type[SwapPlan] = SwapPlan

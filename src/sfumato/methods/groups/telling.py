@@ -1,8 +1,9 @@
-"""Columns that would undo an exchange of places: those that follow the area, name it or the group, or mark who moved.
+"""Columns that would undo an exchange of places: they follow from the area, reveal it or the group, or mark swaps.
 
-The area and the group are hidden columns, and what tells them is the rule of `data.dependence`: right for at least 95 %
-of the records, with at least half of the errors gone that are made without the column. So one mistyped cell among
-thousands changes nothing. Members of the group are rare, so a column that finds more than half of them counts too.
+The area and the group are hidden columns. A column reveals one by the rule of `tables.dependence`: the value is right
+for at least 95 % of the records, with at most half of the errors that are made without the column. So one mistyped cell
+among thousands changes nothing. Members of the group are rare, so a column that finds more than half of them counts
+too.
 """
 
 from __future__ import annotations
@@ -19,20 +20,21 @@ from sfumato.errors import StudyError, shortened
 from sfumato.tables.dependence import Dependence, Protected, dependences
 from sfumato.tables.dependence.count import count_by_value
 
-AREA, GROUP = " area", " group"  # no column of a file is called so: names are trimmed
+AREA, GROUP = " area", " group"  # no column of a file has this name, since names are trimmed
 MEMBER = "yes"
-FEWEST = 10  # exchanged records that must be marked for a column to count
-PART = 0.1  # and which part of all that were exchanged
-DOUBT = 0.5  # the part of the doubt whether a marked record was exchanged that must be gone
+FEWEST = 10  # exchanged records that must be marked for a column to be refused
+PART = 0.1  # and their least share of all that were exchanged
+DOUBT = 0.5  # least part of the uncertainty about a marked record that is removed
 
 
 def following_columns(
     engine: Engine, source: Source, columns: Sequence[Column], area: str, members: str, basic: Collection[str]
 ) -> set[str]:
-    """Columns that follow from the area, to be exchanged with it; those that name the area or the group are refused.
+    """Return the columns that follow from the area and are exchanged with it.
 
-    `area` is an expression of the columns of the view `raw`, `members` a condition on them: who is in the group.
-    `basic` columns are those that attackers learn from: the protection is made against what they tell of the group.
+    Columns that reveal the area or the group are refused. `area` is an expression of the columns of the view `raw`, and
+    `members` is the condition of the group. Attackers learn from the `basic` columns, and the protection is made
+    against these, so they may reveal the group.
     """
     names = [column.name for column in columns]
     hidden = [Protected(AREA, "generalized"), Protected(GROUP, "withheld", rare=MEMBER)]
@@ -40,6 +42,7 @@ def following_columns(
     searched = dependences(engine, source, names, hidden, made=made)
     following = _moved_with(engine, source, area, [d for d in searched.dependences if d.protected == AREA])
     telling = [d.kept for d in searched.dependences if d.protected == AREA and not set(d.kept) & following]
+    # Columns with mostly unique values, such as a household's number, are in no dependence, so each is checked.
     telling += [
         (one.column,) for one in searched.identifying if _tells(engine, source.column(one.column), source, area)
     ]
@@ -65,7 +68,7 @@ def _listed(kept: Sequence[tuple[str, ...]]) -> str:
 
 
 def _moved_with(engine: Engine, source: Source, area: str, dependent: Sequence[Dependence]) -> set[str]:
-    """Columns that follow from the area, alone; one with as many values as there are areas follows and tells."""
+    """Return the columns that follow from the area alone. One with as many values as areas also reveals it."""
     following = {name for d in dependent if d.way == "follows" for name in d.kept}
     both = [d.kept[0] for d in dependent if d.way == "tells" and len(d.kept) == 1]
     return following | {name for name in both if _follows(engine, source.column(name), source, area)}
@@ -82,13 +85,12 @@ def _tells(engine: Engine, column: Column, source: Source, area: str) -> bool:
 
 
 def refuse_marked(engine: Engine, rows: str, columns: Sequence[tuple[str, str]], area: str, swapped: str) -> None:
-    """Raise if a released column tells which records were exchanged.
+    """Raise if a released column reveals which records were exchanged.
 
     `rows` are the released rows as a query, `columns` names and expressions of those that stayed, `area` and `swapped`
-    expressions of the released area and of whether a record was exchanged. A reader takes records for exchanged whose
-    value is rare in their area, or whose area is rare for their value. If the most unusual of them can be chosen so
-    that they hold at least a tenth of the exchanged records, and half of the doubt about them is gone, the column is
-    refused.
+    expressions of the released area and of whether a record was exchanged. A record looks exchanged if its value is
+    rare in its area, or its area is rare for its value. The column is refused if the most unusual records contain at
+    least a tenth of the exchanged ones, and half of the uncertainty about them is removed.
     """
     cells = [f"{area} AS a", f"CASE WHEN {swapped} THEN 1 ELSE 0 END AS s"]
     cells += [f"{cell} AS v{i}" for i, (_, cell) in enumerate(columns)]
@@ -121,7 +123,7 @@ def _totals(keys: np.ndarray, counts: Counts64) -> Counts64:
 
 
 def stands_out(typical: Floats, counts: Counts64, exchanged: Counts64) -> bool:
-    """Whether the least typical of some records are mostly exchanged ones.
+    """Return whether the least typical of some records are mostly exchanged ones.
 
     >>> rare, usual = np.array([0.1, 0.9]), np.array([20, 200])
     >>> stands_out(rare, usual, np.array([18, 2])), stands_out(rare, usual, np.array([2, 18]))
@@ -130,8 +132,9 @@ def stands_out(typical: Floats, counts: Counts64, exchanged: Counts64) -> bool:
     total, records = int(exchanged.sum()), int(counts.sum())
     if total == 0 or total == records:
         return False
+    # All cutting points between typical and unusual are tried, because an attacker may choose the best one.
     order = np.argsort(typical, kind="stable")
-    last = np.r_[typical[order][1:] != typical[order][:-1], True]  # records that are equally typical stay together
+    last = np.r_[typical[order][1:] != typical[order][:-1], True]  # equally typical records stay together
     marked, hits = (np.cumsum(column[order])[last] for column in (counts, exchanged))
     share = total / records
     enough = hits >= max(min(FEWEST, total), PART * total)

@@ -1,1 +1,1 @@
-"""How somebody with an auxiliary file finds a group."""
+"""Attacks with an auxiliary file that find where a group is."""

@@ -1,6 +1,6 @@
-"""Attack a file: learn the group elsewhere, grade its records, sum the grades per area, see what stands out.
+"""The attack on a file: learn the group on another file, grade the records, sum the grades per area, find outliers.
 
-What an attack still finds after protection, beside what it found before.
+The residual risk compares what an attack finds before and after protection.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.base.arrays import Floats
 from sfumato.base.progress import Progress
@@ -46,7 +47,7 @@ from sfumato.study import Study
 
 @dataclass(frozen=True)
 class Attack:
-    """One attack with one seed: the model, the grades it gives, the signals they make, and what they show."""
+    """One attack with one seed: the model, its grades, the signals they form, and the areas they reveal."""
 
     model: Model
     auxiliary: str
@@ -63,13 +64,14 @@ class Attack:
         return self.grades >= self.model.threshold
 
     def fuzzy(self, target: Microfile | None = None) -> Floats:
-        """Equation 9: the sum of the grades of flagged records per area, whatever the order of the records."""
+        """Return the sum of the grades of flagged records per area (equation 9), independent of the record order."""
         where, grades = (target or self.target).area_of[self.flagged], self.grades[self.flagged]
+        # Rounding depends on the order of a sum, and verification reads the records in another order.
         order = np.argsort(grades, kind="stable")
         return np.bincount(where[order], grades[order], minlength=len(self.target.areas)).astype(np.float64)
 
     def crisp(self, target: Microfile | None = None) -> Floats:
-        """Equation 17: the number of flagged records per area."""
+        """Return the number of flagged records per area (equation 17)."""
         where = (target or self.target).area_of[self.flagged]
         return np.bincount(where, minlength=len(self.target.areas)).astype(np.float64)
 
@@ -78,7 +80,7 @@ class Attack:
         return self.truth.sensitive if self.truth else Sensitive((), (), {})
 
     def findings(self, target: Microfile | None = None) -> Findings:
-        """What the auxiliary signal shows, on the file itself or with its records in other areas."""
+        """Return what the auxiliary signal reveals, on the file itself or with its records in other areas."""
         return self._shown(self.fuzzy(target))
 
     def _shown(self, signal: Floats) -> Findings:
@@ -86,12 +88,12 @@ class Attack:
 
     @cached_property
     def per_record(self) -> float:
-        """What one flagged record adds to the signal: the mean grade, weighted by the grades themselves."""
-        grades = np.sort(self.grades[self.flagged])
+        """The contribution of one flagged record to the signal: the mean grade, weighted by the grades."""
+        grades = np.sort(self.grades[self.flagged])  # sorted, so that the sums do not depend on the record order
         return float((grades * grades).sum() / grades.sum()) if len(grades) and grades[-1] > 0 else 1.0
 
     def nearly(self, target: Microfile, margin: float) -> int:
-        """How many sensitive areas are found, or would be if they showed more or less: by a margin, or by a record."""
+        """Return how many sensitive areas are found, or would be with a margin or one record more or less."""
         signal, areas = self.fuzzy(target), list(self.sensitive.areas)
         shown = set(self._shown(signal).anyhow)
         step = np.maximum(margin * signal[areas], self.per_record)
@@ -103,13 +105,13 @@ class Attack:
         return len(shown)
 
     def on(self, file: Microfile) -> Attack:
-        """The same attacker on another file with the same areas, whose sensitive ones are known from elsewhere."""
+        """Return the same attacker on another file with the same areas; the sensitive ones are known from this one."""
         if file.areas != self.target.areas:
             raise DataError(f"{file.name} has other areas", expected="the areas of the file that was protected")
         return replace(self, target=file, grades=grades_of(self.model, file))
 
-    def as_dict(self) -> dict[str, Any]:
-        """The attack as `sfumato groups attack --json` prints it."""
+    def as_dict(self) -> dict[str, object]:
+        """Return the attack as `sfumato groups attack --json` prints it."""
         target, truth = self.target, self.truth
         fuzzy, crisp, sizes = self.fuzzy(), self.crisp(), target.sizes()
         share = np.divide(fuzzy, sizes, out=np.zeros(len(fuzzy)), where=sizes > 0)
@@ -156,13 +158,13 @@ class Attack:
 
     @property
     def precision(self) -> float | None:
-        """The average precision of the grades over the records, where the truth is known."""
+        """The average precision of the grades over the records, if the truth is known."""
         if self.truth is None:
             return None
         return average_precision(self.target.members[self.group], self.grades)
 
     def line(self) -> dict[str, Any]:
-        """The attack in one line: how much of the sensitive areas it shows."""
+        """Return the attack in one line: how many of the sensitive areas it reveals."""
         findings = self.findings()
         entries: dict[str, Any] = {"attacker": self.model.attacker, "auxiliary": self.auxiliary, "seed": self.seed}
         if self.truth:
@@ -178,7 +180,7 @@ class Attack:
 
 
 def grades_of(model: Model, file: Microfile) -> Floats:
-    """A model's grade of every record. One that learned from records in range gives the others none."""
+    """Return a model's grade of every record. A model of records in range gives all others grade 0."""
     if model.everything:
         return model.memberships(file)
     grades = np.zeros(file.records)
@@ -186,7 +188,7 @@ def grades_of(model: Model, file: Microfile) -> Floats:
     return grades
 
 
-def _listed(outliers: Outliers, names: np.ndarray[Any, Any]) -> dict[str, Any]:
+def _listed(outliers: Outliers, names: npt.NDArray[np.generic]) -> dict[str, Any]:
     return {
         "high": names[list(outliers.high)].tolist(),
         "low": names[list(outliers.low)].tolist(),
@@ -195,7 +197,7 @@ def _listed(outliers: Outliers, names: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 
 def group_of(study: Study, wanted: str | None) -> str:
-    """A group by name; the first unless one is named."""
+    """Return a group by name; the first unless one is named."""
     groups = list(settings_of(study).mapping().vital)
     if wanted is not None and wanted not in groups:
         raise StudyError(f'there is no group "{wanted}"', expected="a group", remedy=nearest(wanted, groups))
@@ -219,7 +221,7 @@ def attack(
         auxiliary: the name of the auxiliary file it learns from.
         group: the name of the group.
         seeds: how many seeds.
-        progress: a function that is told how far it is.
+        progress: a function that receives the progress.
         columns: those that an attacker on everything released learns from.
 
     Returns:
@@ -247,9 +249,10 @@ def attack_with(
     seeds: Sequence[int],
     progress: Progress | None = None,
 ) -> list[Attack]:
-    """The same on files that are in memory. Asked to stop, what is finished is returned; StoppedError if nothing is.
+    """Attack a file in memory. If asked to stop, return the finished attacks, or raise StoppedError if there are none.
 
-    An attacker on everything released makes two attacks of a seed: who is flagged, and how many are to be expected.
+    An attacker on all released columns makes two attacks for each seed: with flagged records, and with expected
+    numbers.
     """
     settings = settings_of(study).attack
     if not attacker.endswith(ALL):
@@ -275,7 +278,7 @@ def attack_with(
 
 
 def _stop(progress: Progress | None, done: int, total: int) -> Stop | None:
-    """Whether to stop, for loops that know nothing of seeds."""
+    """Return whether to stop, as a callback for loops that do not know the seeds."""
     return None if progress is None else lambda: bool(progress(done, total))
 
 
@@ -285,10 +288,11 @@ MARGIN = 0.2
 
 @dataclass(frozen=True)
 class Residual:
-    """One attack before and after. Plans are fitted to `known` attacks and chosen by these and `fresh` ones; `sealed`
-    ones are made when the plans are ready, and the verdict is theirs.
+    """One attack before and after protection. Its role decides whether plans are made by it.
 
-    `near` counts sensitive areas that are found, or would be with a fifth or one record more or less in them.
+    Plans are fitted to `known` attacks, and chosen by these and `fresh` ones. The held-out attacks (role `sealed`) are
+    made when the plans are ready, and the verdict is theirs. `near` counts the sensitive areas that are found, or would
+    be with a fifth or one record more or less in them.
     """
 
     attacker: str
@@ -302,7 +306,7 @@ class Residual:
     ranks_after: tuple[int, ...]
     near: int
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "attacker": self.attacker,
             "auxiliary": self.auxiliary,
@@ -322,12 +326,12 @@ class Residual:
 
 
 def residual_of(attack: Attack, moved: Microfile, role: Role) -> Residual:
-    """Attack again. Grades do not depend on where a record is, so only the sums per area are new."""
+    """Repeat an attack after swaps. Grades do not depend on the area of a record, so only the sums are recomputed."""
     return _residual(attack, attack.findings(moved), role, attack.nearly(moved, MARGIN))
 
 
 def residual_on(attack: Attack, written: Microfile, role: Role) -> Residual:
-    """Attack a file that was written: its records are graded anew, in whatever order they are."""
+    """Attack a written file. Its records are graded anew, in any order."""
     again = attack.on(written)
     return _residual(attack, again.findings(), role, again.nearly(written, MARGIN))
 

@@ -1,6 +1,7 @@
-"""The attackers behind one interface: each learns the group on one file and grades the records of another.
+"""The attackers with rules and trees: each learns the group on one file and grades the records of another.
 
-The paper's evolutionary search for rules: one rule is one individual, the whole population a rule base.
+The paper's evolutionary search for rules is a Michigan approach: one individual is one rule, and the population is the
+rule base.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from sfumato.study.groups import AttackSettings
 
 @dataclass(frozen=True)
 class Michigan:
-    """The parameters, with the paper's values."""
+    """The parameters of the evolutionary search, with the paper's values."""
 
     population: int = 100
     replaced: int = 40
@@ -49,13 +50,17 @@ class Michigan:
         rng: np.random.Generator,
         stop: Callable[[], bool] | None = None,
     ) -> Codes:
-        """Every distinct rule of every generation of every run. λ pairs have one child each (docs/readings.md, 4.7)."""
+        """Return every distinct rule of every generation of every run.
+
+        Each of the λ pairs has one child (docs/readings.md, 4.7).
+        """
         seen: dict[bytes, Codes] = {}
         width = len(terms)
         for _ in range(self.runs):
             rules = rng.integers(0, terms + 1, size=(self.population, width)).astype(np.int32)
             worth = fitness(rules)
-            seen.update((rule.tobytes(), rule.copy()) for rule in rules)  # the population is overwritten
+            # the next generation overwrites the population
+            seen.update((rule.tobytes(), rule.copy()) for rule in rules)
             for _ in range(self.generations):
                 if stop is not None and stop():
                     raise StoppedError("interrupted while learning rules; nothing was saved")
@@ -84,7 +89,7 @@ TREES, STEP = 100, 50
 
 
 class Model(Protocol):
-    """A learned group: grades from 0 to 1, and from which grade on a record counts as a member."""
+    """A learned group: grades from 0 to 1, and the threshold from which a record counts as a member."""
 
     @property
     def attacker(self) -> str: ...
@@ -97,19 +102,19 @@ class Model(Protocol):
 
     @property
     def everything(self) -> bool:
-        """Whether it grades all records by what is released, and not only those in range by the attributes."""
+        """Whether it grades all records by the released columns, and not only those in range by the attributes."""
 
     @property
     def graded(self) -> bool:
-        """Whether grades are chances of any size, between which a threshold draws the line; rules have none."""
+        """Whether grades are probabilities that a threshold divides. The grades of rules are not."""
 
     def memberships(self, microfile: Microfile) -> Floats:
-        """The grade of every record."""
+        """Return the grade of every record."""
 
 
 @dataclass(frozen=True)
 class RuleModel:
-    """A rule base. A record's grade is its greatest compatibility with any rule."""
+    """A rule base. The grade of a record is its greatest compatibility with any rule."""
 
     attacker: str
     variables: tuple[Variable, ...]
@@ -125,8 +130,8 @@ class RuleModel:
         grades = rule_memberships(self.rules, graded.codes, graded.grades, graded.start, ALPHA)
         return grades[graded.tuple_of]
 
-    def listed(self) -> list[dict[str, Any]]:
-        """The rules as they are printed, the best first; an infinite RCF is null and named."""
+    def listed(self) -> list[dict[str, object]]:
+        """Return the rules for print, the best first. An infinite RCF is null and named."""
         order = np.lexsort((-self.quality.df, -self.quality.fitness))
         rules = []
         for i in order.tolist():
@@ -160,7 +165,7 @@ class BoostedModel:
 
 
 def check_group(auxiliary: Microfile, group: str) -> Flags:
-    """The members of a group, if there are some and others beside them."""
+    """Return the members of a group, or raise unless there are members and other records."""
     members = auxiliary.members[group]
     count = int(members.sum())
     if count == 0 or count == len(members):
@@ -182,7 +187,7 @@ def learn(
     seed: int,
     stop: Stop | None = None,
 ) -> Model:
-    """Learn a group with a named attacker. Asked to stop, StoppedError: half a model is none."""
+    """Learn a group with a named attacker. If asked to stop, raise StoppedError: half a model is of no use."""
     makers = {"exact": learn_exact, "evolutionary": learn_evolutionary}
     if attacker == "boosted":
         return learn_boosted(auxiliary, group, settings, seed, stop)
@@ -200,7 +205,7 @@ def learn_exact(
     seed: int,
     stop: Stop | None = None,
 ) -> RuleModel:
-    """All minimal rules of the complete walk; γ and κ by cross-validation unless both are given."""
+    """Learn all minimal rules by a complete walk. Cross-validation chooses γ and κ unless both are given."""
     members = check_group(auxiliary, group)
     graded = grade(auxiliary, variables)
     gamma, kappa, about = choose_limits(graded, members, settings, seed, stop)
@@ -222,7 +227,7 @@ def learn_evolutionary(
     seed: int,
     stop: Stop | None = None,
 ) -> RuleModel:
-    """The paper's search with its γ and κ, unless others are given."""
+    """Learn rules by the paper's search, with its γ and κ unless others are given."""
     members = check_group(auxiliary, group)
     graded = grade(auxiliary, variables)
     measure = RuleMeasure(graded, members)
@@ -249,7 +254,7 @@ def learn_evolutionary(
 def learn_boosted(
     auxiliary: Microfile, group: str, settings: AttackSettings, seed: int, stop: Stop | None = None
 ) -> BoostedModel:
-    """Gradient-boosted trees over the numbers themselves, with a threshold from held-out folds."""
+    """Learn gradient-boosted trees on the numbers, with a threshold from cross-validation."""
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier
     except ImportError:
@@ -264,7 +269,7 @@ def learn_boosted(
     def fitted(chosen: Flags) -> Any:
         trees = HistGradientBoostingClassifier(learning_rate=0.08, random_state=seed, warm_start=True)
         mine, theirs = columns[chosen], members[chosen]
-        for count in range(STEP, TREES + 1, STEP):  # the same trees as in one go
+        for count in range(STEP, TREES + 1, STEP):  # training in steps gives the same trees as training at once
             if stop is not None and stop():
                 raise StoppedError("interrupted while fitting trees; nothing was saved")
             trees.set_params(max_iter=count).fit(mine, theirs)
@@ -275,7 +280,8 @@ def learn_boosted(
     folds = min(settings.folds, 3)
     fold = folds_of(members, folds, seed)
     held = np.zeros(len(members))
-    with threadpool_limits(1):  # more threads than free cores wait for each other, ten times as long
+    # with more threads than free cores the threads wait for each other, and training takes ten times as long
+    with threadpool_limits(1):
         for one in range(folds):
             held[fold == one] = fitted(fold != one).predict_proba(columns[fold == one])[:, 1]
         trees = fitted(np.ones(len(members), np.bool_))
@@ -286,7 +292,7 @@ def learn_boosted(
 
 
 def folds_of(members: Flags, folds: int, seed: int) -> Codes:
-    """A fold for each record; members and others are dealt evenly."""
+    """Return a fold for each record, with members and others evenly distributed."""
     rng = np.random.default_rng(seed)
     fold = np.empty(len(members), np.int32)
     for kind in (members, ~members):
@@ -297,7 +303,7 @@ def folds_of(members: Flags, folds: int, seed: int) -> Codes:
 def choose_limits(
     graded: Graded, members: Flags, settings: AttackSettings, seed: int, stop: Stop | None = None
 ) -> tuple[float, float, dict[str, Any]]:
-    """γ and κ with the best F-measure of the flagged records on held-out folds; ties to the larger κ, then γ."""
+    """Return γ and κ with the best F-measure on held-out folds; ties go to the larger κ, then the larger γ."""
     if settings.gamma is not None and settings.kappa is not None:
         return settings.gamma, settings.kappa, {"chosen": "given"}
     gammas = GAMMAS if settings.gamma is None else np.array([settings.gamma])
@@ -330,7 +336,7 @@ def no_rule(
     settings: AttackSettings,
     variables: Sequence[Variable],
 ) -> UnreachableError:
-    """No rule passes: say the best that exists."""
+    """Return the error that no rule passes, with the best rule that exists."""
     walked = walk_rules(graded, members, 0.0, kappa, settings.least_records)
     if not len(walked.rules):
         return UnreachableError(

@@ -1,33 +1,36 @@
-"""How exposed sensitive areas are by a signal: found, or found if they showed a little more or less. Compiled.
+"""The exposure of sensitive areas by a signal: found, or found with slightly more or less of it. Compiled.
 
-What is found is what `disclosure.findings` says, which is its plain twin; tests compare them. A search for swaps asks
-this some millions of times.
+The plain twin is `outliers.findings`, and tests compare both. A search for swaps evaluates this millions of times, so
+it is compiled and works without allocation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from sfumato.base.arrays import Counts64, Floats
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.base.compiled import compiled
 from sfumato.base.sorting import sort_by
 from sfumato.methods.groups.attack.outliers import NORMAL_IQR, NORMAL_MAD, chance_of, tau
 
-FOUND = 4.0  # what an area adds that is found
-MARGINS = np.array([0.2, 0.4, 0.6])  # shares of its signal by which an area may show more or less, or 1, 2, 3 records
-NEARLY = np.array([2.0, 1.0, 1.0])  # what an area adds that would be found then, or would still be
-STEP = 0.05  # between two roots of a median in records, for which the fewest records that chance explains are kept
+FOUND = 4.0  # the exposure of an area that is found
+# margins by which an area may show more or less: shares of its signal, or 1, 2, 3 records
+MARGINS = np.array([0.2, 0.4, 0.6])
+# the exposure of an area that would be found with the margin, or would still be found
+NEARLY = np.array([2.0, 1.0, 1.0])
+STEP = 0.05  # steps of the root of a median at which the fewest records that chance explains are kept
 
 
 class Criteria(NamedTuple):
-    """What decides whether areas are found: arrays for compiled loops, by group where it depends on the group.
+    """The criteria by which areas are found, as arrays for compiled loops, by group where they depend on the group.
 
-    `sensitive` lists the areas of each group, -1 after the last; `tau` the limits of the outlier tests by number of
-    areas; `chance[g, a, n]` how likely it is that a of n areas are sensitive ones of group g; `few` the largest number
-    of records that is strikingly few beside a median, by the root of the median in steps.
+    The rows of `sensitive` list the areas of each group, with -1 after the last. The limits of the outlier tests are
+    `tau`, by number of areas. The probability that a of n areas are sensitive areas of group g is in `chance[g, a, n]`.
+    The largest number of records that is strikingly few against a median is in `few`, by the root of the median in
+    steps.
     """
 
     sensitive: Counts64
@@ -38,20 +41,20 @@ class Criteria(NamedTuple):
 
 
 class Spare(NamedTuple):
-    """Room that a loop works in."""
+    """The work arrays of a loop, allocated once."""
 
     signal: Floats
     ordered: Floats
     off: Floats
-    places: Any
-    more: Any
-    high: Any
-    low: Any
-    ever: Any
+    places: Codes
+    more: Codes
+    high: Flags
+    low: Flags
+    ever: Flags
 
 
 def criteria_of(sensitive: Sequence[Sequence[int]], areas: int, significance: float, most: float) -> Criteria:
-    """The criteria for groups with these sensitive areas, and signals of at most so many records in an area."""
+    """Return the criteria for groups with these sensitive areas and signals of at most `most` records per area."""
     from scipy.special import pdtrik
 
     widest = max(len(some) for some in sensitive)
@@ -65,7 +68,7 @@ def criteria_of(sensitive: Sequence[Sequence[int]], areas: int, significance: fl
     taus = np.array([tau(count, significance) if count > 2 else np.inf for count in range(areas + 1)])
     middles = (np.arange(int(np.sqrt(max(most, 1.0)) / STEP) + 3) * STEP) ** 2
     few = np.full(len(middles), -1.0)
-    possible = np.exp(-middles) <= significance  # not even none is strikingly few beside less
+    possible = np.exp(-middles) <= significance  # not even 0 is strikingly few against a smaller median
     few[possible] = pdtrik(significance, middles[possible])
     return Criteria(listed, taus, chance, few, significance)
 
@@ -78,6 +81,7 @@ def spare_of(areas: int, sensitive: int) -> Spare:
 
 @compiled
 def _median(ordered: Floats, first: int, last: int) -> float:
+    # Of a sorted run, so that peeling needs no copy and no new order.
     half = first + (last - first) // 2
     if (last - first) % 2:
         return float(ordered[half])
@@ -86,7 +90,7 @@ def _median(ordered: Floats, first: int, last: int) -> float:
 
 @compiled
 def _spread(ordered: Floats, first: int, last: int, by_mad: bool, spare: Spare) -> float:
-    """`outliers.spread` of a run of rising values."""
+    """Return `outliers.spread` of a run of rising values."""
     count = last - first
     if not by_mad:
         half = (count + 1) // 2
@@ -94,7 +98,7 @@ def _spread(ordered: Floats, first: int, last: int, by_mad: bool, spare: Spare) 
         if high > low:
             return (high - low) / NORMAL_IQR
     middle = _median(ordered, first, last)
-    # Deviations in rising order: from the middle outwards, on both sides.
+    # Deviations in rising order, from the middle outwards on both sides.
     above = first
     while above < last and ordered[above] < middle:
         above += 1
@@ -116,13 +120,14 @@ def _spread(ordered: Floats, first: int, last: int, by_mad: bool, spare: Spare) 
 
 @compiled
 def _peeled(ordered: Floats, tau: Floats, by_mad: bool, spare: Spare) -> tuple[int, int]:
-    """`outliers.find_outliers` of rising values: the run that is left."""
+    """Return the run that `outliers.find_outliers` leaves of rising values."""
     first, last = 0, len(ordered)
     while last - first >= 3:
         middle = _median(ordered, first, last)
         worst = max(ordered[last - 1] - middle, middle - ordered[first])
         if worst <= tau[last - first] * _spread(ordered, first, last, by_mad, spare) or worst == 0:
             break
+        # Ties leave together, as in `outliers.find_outliers`: rounding must not decide which one is peeled first.
         tied = worst * (1 - 1e-12)
         while last > first and ordered[last - 1] - middle >= tied:
             last -= 1
@@ -132,8 +137,8 @@ def _peeled(ordered: Floats, tau: Floats, by_mad: bool, spare: Spare) -> tuple[i
 
 
 @compiled
-def _reached(ordered: Floats, value: float) -> int:
-    """How many of rising values are below a value."""
+def _count_below(ordered: Floats, value: float) -> int:
+    """Return how many of rising values are below a value."""
     low, high = 0, len(ordered)
     while low < high:
         half = (low + high) // 2
@@ -146,7 +151,7 @@ def _reached(ordered: Floats, value: float) -> int:
 
 @compiled
 def look(signal: Floats, group: int, per_record: float, criteria: Criteria, spare: Spare) -> None:
-    """Flag in `spare` which sensitive areas a signal shows from above (`high`) and from below (`low`)."""
+    """Flag in `spare` which sensitive areas a signal reveals from above (`high`) and from below (`low`)."""
     areas, ordered = len(signal), spare.ordered
     for i in range(areas):
         spare.places[i] = i
@@ -159,6 +164,7 @@ def look(signal: Floats, group: int, per_record: float, criteria: Criteria, spar
         spare.high[count] = False
         spare.low[count] = False
         count += 1
+    # Both scales, because an attacker may use either test: an area is hidden only from both.
     middle = _median(ordered, 0, areas)
     for way in range(2):
         first, last = _peeled(ordered, criteria.tau, way == 1, spare)
@@ -168,16 +174,21 @@ def look(signal: Floats, group: int, per_record: float, criteria: Criteria, spar
                 spare.high[i] = True
             if first > 0 and value <= ordered[first - 1]:
                 spare.low[i] = True
+    # The quantile of the Poisson distribution is interpolated: computing it here would take most of the time.
     records = np.sqrt(max(middle, 0.0) / per_record) / STEP
     at = min(int(records), len(criteria.few) - 2)
     few = -1.0
     if criteria.few[at] >= 0:
         few = criteria.few[at] + (records - at) * (criteria.few[at + 1] - criteria.few[at])
+    # By rank: an attacker who knows the number of sensitive areas takes that many from either end, ties included.
     lowest = ordered[count - 1]
-    last_ones, last_mine = areas if lowest == ordered[areas - 1] else _reached(ordered, np.nextafter(lowest, np.inf)), 0
+    last_ones, last_mine = (
+        areas if lowest == ordered[areas - 1] else _count_below(ordered, np.nextafter(lowest, np.inf)),
+        0,
+    )
     for i in range(count):
         value = signal[mine[i]]
-        if value > 0 and value >= middle and _reached(ordered, np.nextafter(value, np.inf)) > areas - count:
+        if value > 0 and value >= middle and _count_below(ordered, np.nextafter(value, np.inf)) > areas - count:
             spare.high[i] = True
         if value > few * per_record:
             spare.low[i] = False
@@ -191,8 +202,11 @@ def look(signal: Floats, group: int, per_record: float, criteria: Criteria, spar
 
 @compiled
 def exposure(signal: Floats, group: int, per_record: float, criteria: Criteria, spare: Spare) -> float:
-    """How exposed the sensitive areas of a group are: more for what is found than for what is nearly found, and most
-    for what would still be found with less of what shows it. So a step pays that only leads the way out."""
+    """Return how exposed the sensitive areas of a group are.
+
+    An area counts more if it is found than if it is nearly found, and most if it would still be found with a signal
+    closer to the others. So a step that only leads towards safety already pays.
+    """
     mine = criteria.sensitive[group]
     look(signal, group, per_record, criteria, spare)
     total = 0.0

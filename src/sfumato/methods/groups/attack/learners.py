@@ -1,11 +1,9 @@
-"""Attackers that learn from numbers: boosted trees, a random forest and a logistic regression.
+"""The attackers with classifiers: boosted trees, a random forest and a logistic regression.
 
-Each learns either from the recipe's attributes of the records in range, or, under names that end in `_all`, from every
-released column and all records. A seed draws the part of the auxiliary file that is learned from; on the rest the
-threshold is set that flags as many records as there are members. Beside the flagged records, a learner of everything
-also gives the expected number of members, the sum of all grades: that is a signal of its own.
-
-How well grades tell members from others.
+Each learns from the recipe's attributes of the records in range or, under a name that ends in `_all`, from every
+released column of all records. A seed draws the part of the auxiliary file that is learned from. The rest sets the
+threshold, which flags as many records as there are members. A learner of all columns also gives the expected number of
+members, the sum of all grades, which is a second signal.
 """
 
 from __future__ import annotations
@@ -16,14 +14,14 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from sfumato.base.arrays import Flags, Floats
+from sfumato.base.arrays import Counts64, Flags, Floats
 from sfumato.errors import DataError, StoppedError, StudyError
 from sfumato.methods.groups.attack.rule_walk import Stop
 from sfumato.methods.groups.microfile import Microfile, Wide
 
 
 def average_precision(members: Flags, grades: Floats) -> float:
-    """The mean precision at the members, from the highest grade down; equal grades count together.
+    """Return the mean precision at the members, from the highest grade down. Equal grades count together.
 
     >>> average_precision(np.array([True, False, True]), np.array([0.9, 0.8, 0.7])).__round__(4)
     0.8333
@@ -37,16 +35,16 @@ def average_precision(members: Flags, grades: Floats) -> float:
 
 ALL = "_all"
 EXPECTED = ", expected members"
-LEARNED = 0.8  # the part of the auxiliary file that is learned from; the threshold is set on the rest
+LEARNED = 0.8  # share of the auxiliary file that is learned from; the rest sets the threshold
 OTHERS = 8_000  # records outside the group that suffice to learn from
 TREES, ROUNDS, RATE, LEAVES = 100, 60, 0.12, 15
-FEW = 30  # values of a column that a regression takes one by one
-STEEP = 5.0  # standard deviations at which a regression cuts numbers off
+FEW = 30  # most values of a column of which a regression takes an indicator each
+STEEP = 5.0  # standard deviations at which a regression truncates numbers
 
 
 @dataclass(frozen=True)
 class Indicators:
-    """What a regression sees of a matrix: few values one by one, others as standard scores, and what is missing."""
+    """The matrix of a regression: indicators of frequent values, standard scores of others, and missing values."""
 
     values: tuple[Floats | None, ...]
     centre: Floats
@@ -91,8 +89,10 @@ class Indicators:
 
 @dataclass(frozen=True)
 class TableModel:
-    """A learner of numbers. `like` are the columns it knows, as the file has them that it learned from; without them
-    it knows the recipe's attributes."""
+    """A classifier. `like` are the columns that it knows, coded as in the file that it learned from.
+
+    Without `like` it knows the recipe's attributes.
+    """
 
     attacker: str
     threshold: float
@@ -119,12 +119,15 @@ class TableModel:
         return graded_by(self.fitted, matrix, self.prepared, self.rarer)
 
     def expected(self) -> TableModel:
-        """The same learner, who adds up all grades: as many members as are to be expected."""
+        """Return the same learner with the sum of all grades as its signal: the expected number of members."""
         return replace(self, attacker=self.attacker + EXPECTED, threshold=0.0)
 
 
 def graded_by(fitted: Any, matrix: Floats, prepared: Indicators | None, rarer: float = 1.0) -> Floats:
-    """The chance of membership of every record, where members are so many times rarer than in what was learned."""
+    """Return the probability of membership of every record, corrected for the sampling of other records.
+
+    `rarer` is how many times rarer members are in the file than in the sample that was learned from.
+    """
     with threadpool_limits(1):
         grades = np.asarray(fitted.predict_proba(prepared(matrix) if prepared else matrix)[:, 1], np.float64)
     chance: Floats = grades / (grades + (1 - grades) * rarer)
@@ -132,7 +135,7 @@ def graded_by(fitted: Any, matrix: Floats, prepared: Indicators | None, rarer: f
 
 
 def learn_table(attacker: str, auxiliary: Microfile, group: str, seed: int, stop: Stop | None = None) -> TableModel:
-    """Learn a group from the attributes, or for names that end in `_all` from the wide columns, of a file."""
+    """Learn a group from the attributes of a file, or from all its columns for names that end in `_all`."""
     members = auxiliary.members[group]
     like: Wide | None = None
     if attacker.endswith(ALL):
@@ -144,7 +147,7 @@ def learn_table(attacker: str, auxiliary: Microfile, group: str, seed: int, stop
     rng = np.random.default_rng([seed, len(members)])
     learned = _dealt(members, LEARNED, rng)
 
-    def matrix(chosen: np.ndarray[Any, Any]) -> Floats:
+    def matrix(chosen: Counts64) -> Floats:
         if like is None or auxiliary.wide is None:
             part: Floats = auxiliary.table()[chosen]
             return part
@@ -160,7 +163,7 @@ def learn_table(attacker: str, auxiliary: Microfile, group: str, seed: int, stop
 
 
 def _flagging(grades: Floats, members: Flags, weight: float) -> float:
-    """The grade from which on as many records are flagged as there are members; each other stands for so many."""
+    """Return the threshold that flags as many records as there are members. Others are weighted by the sampling."""
     order = np.argsort(-grades, kind="stable")
     flagged = np.cumsum(np.where(members[order], 1.0, weight))
     last = min(int(np.searchsorted(flagged, max(int(members.sum()), 1))), len(order) - 1)
@@ -170,7 +173,7 @@ def _flagging(grades: Floats, members: Flags, weight: float) -> float:
 def fit(
     kind: str, matrix: Floats, members: Flags, seed: int, stop: Stop | None = None
 ) -> tuple[Any, Indicators | None]:
-    """Fit a classifier of a kind: `boosted`, `forest` or `logistic`; with what a regression must see the matrix as."""
+    """Fit a classifier: `boosted`, `forest` or `logistic`. Return it with the indicators that a regression needs."""
     if stop is not None and stop():
         raise StoppedError("interrupted while an attacker was learning; nothing was saved")
     try:
@@ -182,7 +185,8 @@ def fit(
             expected='the extra "boosted"',
             remedy='pip install "sfumato[boosted]", or other attackers under [groups.protect]',
         ) from None
-    with threadpool_limits(1):  # more threads than free cores wait for each other, ten times as long
+    # with more threads than free cores the threads wait for each other, and training takes ten times as long
+    with threadpool_limits(1):
         if kind == "logistic":
             prepared = Indicators.of(matrix)
             line = LogisticRegression(C=0.1, max_iter=200, random_state=seed)
@@ -202,13 +206,13 @@ def fit(
 
 
 def _varied(wide: Wide) -> Wide:
-    """The columns that have more than one value beside what is missing: trees cannot split others."""
+    """Return which columns have more than one value besides missing ones; trees cannot split others."""
     kept = [name for name, values in zip(wide.names, wide.values, strict=True) if len(values) > 1]
     return wide.only(set(kept))
 
 
 def _dealt(members: Flags, share: float, rng: np.random.Generator) -> Flags:
-    """About a share of the members and of the others, drawn at random; at least one of each on either side."""
+    """Draw about a share of the members and of the others at random, at least one of each on either side."""
     drawn = np.zeros(len(members), np.bool_)
     for kind in (np.flatnonzero(members), np.flatnonzero(~members)):
         count = min(max(round(share * len(kind)), 1), max(len(kind) - 1, 1))
@@ -216,8 +220,8 @@ def _dealt(members: Flags, share: float, rng: np.random.Generator) -> Flags:
     return drawn
 
 
-def _sampled(members: Flags, others: Flags, rng: np.random.Generator) -> tuple[np.ndarray[Any, Any], float]:
-    """All members and at most so many others, and how many times rarer members are among all."""
+def _sampled(members: Flags, others: Flags, rng: np.random.Generator) -> tuple[Counts64, float]:
+    """Return all members and a sample of the others, and how many times rarer members are among all."""
     mine, theirs = np.flatnonzero(members), np.flatnonzero(others)
     used = rng.permutation(theirs)[:OTHERS]
     return np.sort(np.concatenate([mine, used])), len(theirs) / max(len(used), 1)

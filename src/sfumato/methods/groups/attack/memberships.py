@@ -1,7 +1,7 @@
-"""Membership functions: how far a value is what a word says, from 0 to 1.
+"""Membership functions of fuzzy sets: the degree, from 0 to 1, to which a value belongs to a term.
 
-Where a shoulder has no width the plateau wins (docs/readings.md, 4.6): as printed in the paper, the value at which
-a shoulder both starts and ends would belong to nothing.
+If a shoulder has no width the plateau takes precedence (docs/readings.md, 4.6). As printed in the paper, the value at
+which a shoulder both starts and ends would have degree 0.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sfumato.errors import StudyError, nearest
 
 
 def gaussian(x: Floats, a: float, b: float) -> Floats:
-    """The bell of width a around b.
+    """Return the bell of width a around b.
 
     >>> gaussian(np.array([27.5, 29.5]), 2.0, 27.5).round(4).tolist()
     [1.0, 0.6065]
@@ -27,7 +27,7 @@ def gaussian(x: Floats, a: float, b: float) -> Floats:
 
 
 def trapezoid(x: Floats, a: float, b: float, c: float, d: float) -> Floats:
-    """Straight shoulders a–b and c–d around the plateau b–c.
+    """Return straight shoulders a–b and c–d around the plateau b–c.
 
     >>> trapezoid(np.array([8.0, 9.0, 10.0, 11.0]), 8, 10, 11, 11).tolist()
     [0.0, 0.5, 1.0, 1.0]
@@ -36,7 +36,7 @@ def trapezoid(x: Floats, a: float, b: float, c: float, d: float) -> Floats:
 
 
 def pi(x: Floats, a: float, b: float, c: float, d: float) -> Floats:
-    """Smooth shoulders a–b and c–d around the plateau b–c.
+    """Return smooth shoulders a–b and c–d around the plateau b–c.
 
     >>> pi(np.array([530.0, 555.0, 580.0, 630.0, 900.0]), 530, 630, 800, 900).tolist()
     [0.0, 0.125, 0.5, 1.0, 0.0]
@@ -45,7 +45,7 @@ def pi(x: Floats, a: float, b: float, c: float, d: float) -> Floats:
 
 
 def s(x: Floats, a: float, b: float) -> Floats:
-    """A smooth rise from 0 at a to 1 at b.
+    """Return a smooth rise from 0 at a to 1 at b.
 
     >>> s(np.array([2.0, 7.0, 12.0]), 2, 12).tolist()
     [0.0, 0.5, 1.0]
@@ -54,7 +54,7 @@ def s(x: Floats, a: float, b: float) -> Floats:
 
 
 def z(x: Floats, a: float, b: float) -> Floats:
-    """A smooth fall from 1 at a to 0 at b.
+    """Return a smooth fall from 1 at a to 0 at b.
 
     >>> z(np.array([2.0, 4.5, 7.0, 9.5, 12.0]), 2, 12).tolist()
     [1.0, 0.875, 0.5, 0.125, 0.0]
@@ -63,7 +63,7 @@ def z(x: Floats, a: float, b: float) -> Floats:
 
 
 def crisp(x: Floats, low: float, high: float) -> Floats:
-    """1 from low to high, else 0.
+    """Return 1 from low to high, otherwise 0.
 
     >>> crisp(np.array([0.0, 1.0, 9.0]), 1, 9).tolist()
     [0.0, 1.0, 1.0]
@@ -96,7 +96,7 @@ KINDS: dict[str, tuple[Callable[..., Floats], int]] = {
 
 @dataclass(frozen=True)
 class Term:
-    """A word for a range of values: its name and its membership function.
+    """A term for a range of values: its name and its membership function.
 
     >>> Term("young", "pi", (7.05, 15.4, 22.5, 27.18))(np.array([20, 30])).tolist()
     [1.0, 0.0]

@@ -1,10 +1,8 @@
-"""Which values of a signal stand out: the modified Thompson τ technique with robust estimates.
+"""The outliers of a signal: the modified Thompson τ technique with robust estimates, and what they reveal.
 
-The quartiles are the paper's hinges, not percentiles: the set of outliers depends on it (docs/readings.md, 4.1).
-
-What a signal gives away: which sensitive areas it shows, by both outlier tests and by rank.
-
-How well the outliers of an attacker's signal match the true ones: the paper's figures and the usual ones.
+The quartiles are the paper's hinges, not percentiles: the set of outliers depends on them (docs/readings.md, 4.1). A
+signal reveals a sensitive area by one of two outlier tests, or by its rank. Adequacy states how well the outliers of an
+attacker's signal match the true ones, by the paper's figures and the usual ones.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ NORMAL_MAD = 1.4826
 
 @dataclass(frozen=True)
 class Outliers:
-    """The outliers of a signal by index, split by side; the scales that were used while peeling."""
+    """The outliers of a signal by index and side, and the scales that were used while peeling."""
 
     high: tuple[int, ...]
     low: tuple[int, ...]
@@ -40,7 +38,7 @@ class Outliers:
 
 @lru_cache(maxsize=4096)
 def tau(m: int, significance: float) -> float:
-    """Equation 6: how many scales a value of m may lie off the median.
+    """Return how many scales a value of m may deviate from the median (equation 6).
 
     >>> round(tau(10, 0.01), 6), round(tau(61, 0.01), 6)
     (2.176068, 2.515381)
@@ -56,7 +54,7 @@ def _student(degrees: int, significance: float) -> float:
 
 
 def hinges(ordered: Sequence[float]) -> tuple[float, float]:
-    """The medians of the lower and of the upper half of rising values; the middle value is in both when there is one.
+    """Return the medians of the lower and the upper half of rising values. A single middle value is in both halves.
 
     >>> hinges([1.0, 2.0, 3.0, 4.0, 5.0])
     (2.0, 4.0)
@@ -71,7 +69,7 @@ def _median(ordered: Sequence[float]) -> float:
 
 
 def spread(ordered: Sequence[float], scale: Scale) -> tuple[float, str]:
-    """The scale of rising values and its name; if it is 0, the next that is not."""
+    """Return the scale of rising values and its name. If a scale is 0, the next one is used."""
     if scale == "hinges":
         low, high = hinges(ordered)
         if high > low:
@@ -86,9 +84,9 @@ def spread(ordered: Sequence[float], scale: Scale) -> tuple[float, str]:
 
 
 def find_outliers(signal: Floats, significance: float = 0.01, scale: Scale = "hinges") -> Outliers:
-    """Peel the largest deviation (all that tie) while it is beyond τ scales; then everything is computed again.
+    """Remove the largest deviation, with all ties, while it exceeds τ scales, and recompute everything.
 
-    What is left is always a run of the values in rising order.
+    The values that remain are always a run of the values in rising order.
 
     >>> find_outliers(np.array([1.0, 2, 3, 2, 1, 2, 3, 40])).high
     (7,)
@@ -106,7 +104,7 @@ def find_outliers(signal: Floats, significance: float = 0.01, scale: Scale = "hi
         worst = max(left[-1] - middle, middle - left[0])
         if worst <= tau(len(left), significance) * size or worst == 0:
             break
-        # Two ways to the same sum may differ in the last digit, and a tie must not depend on it.
+        # Two sums of the same numbers may differ in the last digit, and ties must not depend on it.
         tied = worst * (1 - 1e-12)
         while last > first and ordered[last - 1] - middle >= tied:
             last -= 1
@@ -117,12 +115,12 @@ def find_outliers(signal: Floats, significance: float = 0.01, scale: Scale = "hi
 
 
 def beyond_counting_noise(signal: Floats, sizes: Floats, significance: float = 0.01) -> Flags:
-    """Which values are more than their areas' sizes and chance explain (docs/readings.md, 4.15).
+    """Return which values exceed what their areas' sizes and chance explain (docs/readings.md, 4.15).
 
-    If nobody gathered anywhere, an area would show its share of the whole by size, and counts vary as Poisson's law
-    says. As in the τ technique the value that fits worst is taken out, and everything is computed again; the
-    significance is shared among the areas (Bonferroni). Grades are at most 1, so a sum of grades varies less than the
-    counts that the law is about.
+    Under the null hypothesis an area has its share of the total by size, and counts have a Poisson distribution. As in
+    the τ technique the value that fits worst is removed, and everything is recomputed. The significance is divided
+    among the areas (Bonferroni). Grades are at most 1, so a sum of grades varies less than the counts of this
+    distribution.
 
     >>> beyond_counting_noise(np.array([4.0, 6, 5, 12, 40]), np.array([90.0, 110, 100, 200, 100])).tolist()
     [False, False, False, False, True]
@@ -132,7 +130,7 @@ def beyond_counting_noise(signal: Floats, sizes: Floats, significance: float = 0
     beyond = np.zeros(len(signal), np.bool_)
     while not beyond.all() and signal[~beyond].sum() > 0:
         expected = sizes * signal[~beyond].sum() / sizes[~beyond].sum()
-        # The chance of so large a count, at any real number: the regularised incomplete gamma function.
+        # The probability of so large a count, at any real number: the regularised incomplete gamma function.
         chance = np.where(beyond | (signal <= 0), 1.0, gammainc(np.maximum(signal, 1e-300), expected))
         worst = int(np.argmin(chance))
         if chance[worst] >= significance / len(signal):
@@ -142,10 +140,10 @@ def beyond_counting_noise(signal: Floats, sizes: Floats, significance: float = 0
 
 
 def below_counting_noise(signal: Floats, significance: float = 0.01, per_record: float = 1.0) -> Flags:
-    """Which values are less than a sum with the signal's median would be by chance.
+    """Return which values are smaller than chance explains for a sum with the signal's median.
 
-    Records come as Poisson's law says and each adds `per_record`, the mean grade weighted by the grades themselves: a
-    sum of many small grades varies less than a count of the same size.
+    The number of records has a Poisson distribution, and each adds `per_record`, the mean grade weighted by the grades.
+    A sum of many small grades varies less than a count of the same size.
 
     >>> below_counting_noise(np.array([20.0, 21, 19, 15, 6])).tolist()
     [False, False, False, False, True]
@@ -162,7 +160,7 @@ def below_counting_noise(signal: Floats, significance: float = 0.01, per_record:
 
 
 def ranks(signal: Floats) -> list[int]:
-    """1 for the largest value; equal values share the best rank.
+    """Return the ranks: 1 for the largest value. Equal values share the best rank.
 
     >>> ranks(np.array([5.0, 9.0, 5.0, 1.0]))
     [2, 1, 2, 4]
@@ -171,13 +169,13 @@ def ranks(signal: Floats) -> list[int]:
 
 
 def ratios(signal: Floats) -> list[float | None]:
-    """Each value over the median of the signal; none where the median is 0."""
+    """Return each value over the median of the signal; None if the median is 0."""
     middle = float(np.median(signal))
     return [float(value / middle) if middle else None for value in signal]
 
 
 def spearman(one: Floats, two: Floats) -> float | None:
-    """The rank correlation of two signals; none where one of them is flat.
+    """Return the rank correlation of two signals; None if one of them is constant.
 
     >>> spearman(np.array([1.0, 2, 3]), np.array([1.0, 4, 9]))
     1.0
@@ -224,25 +222,31 @@ class Adequacy:
 
     @property
     def accuracy(self) -> float:
-        """Equation 19, the prediction accuracy PA."""
+        """The prediction accuracy PA (equation 19)."""
         return (self.disclosed + self.quiet) / max(sum(self._counts()), 1)
 
     @property
     def printed_j(self) -> float | None:
-        """Equation 20 as printed: precision + negative predictive value − 1. None without found or quiet areas."""
+        """Equation 20 as printed: precision + negative predictive value − 1.
+
+        It is None if no area is found, or every one.
+        """
         return _j(self.disclosed, self.false, self.quiet, self.undisclosed)
 
     @property
     def youden_j(self) -> float | None:
-        """Youden's J proper: sensitivity + specificity − 1. None if there are no outliers, or nothing else."""
+        """Youden's J as usually defined: sensitivity + specificity − 1.
+
+        It is None if no area is an outlier, or every one.
+        """
         return _j(self.disclosed, self.undisclosed, self.quiet, self.false)
 
     @property
     def bayes(self) -> float:
-        """Equation 22, MB: the least evidence that the two sets depend on each other, in natural logarithms."""
+        """MB (equation 22): the least evidence that the two sets depend on each other, in natural logarithms."""
         return _least(self)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "disclosed": self.disclosed,
             "undisclosed": self.undisclosed,
@@ -262,7 +266,7 @@ def _j(hit: int, missed: int, right: int, wrong: int) -> float | None:
 
 
 def _least(z: Adequacy) -> float:
-    """Minimise over 0 ≤ t1 ≤ n1, 0 ≤ t2 ≤ n2 (docs/readings.md, 4.2): a coarse grid, then downhill from its best."""
+    """Minimise over 0 ≤ t1 ≤ n1, 0 ≤ t2 ≤ n2 (docs/readings.md, 4.2): a coarse grid, then descent from its best."""
     tops = (z.disclosed + z.undisclosed, z.false + z.quiet)
     logs = log_factorials(2 * sum(tops) + 2)
     known: dict[tuple[int, int], float] = {}
@@ -292,12 +296,12 @@ def _downhill(at: Any, start: tuple[int, int], tops: tuple[int, int]) -> float:
 
 
 def log_factorials(largest: int) -> Floats:
-    """log n! for n = 0 … most."""
+    """Return log n! for n = 0 … most."""
     return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, largest + 1)))])
 
 
 def log_evidence(z: Adequacy, t1: int, t2: int, logs: Floats) -> float:
-    """log B(t1, t2), equation 21."""
+    """Return log B(t1, t2) (equation 21)."""
 
     def choose(n: Any, k: Any) -> Any:
         return logs[n] - logs[k] - logs[n - k]
@@ -320,7 +324,7 @@ WAYS = ("hinges", "mad", "rank")
 
 @dataclass(frozen=True)
 class Sensitive:
-    """The areas that must not be found, those an expert set aside, and the outliers of the true signal."""
+    """The areas that must not be found, those that an expert excluded, and the outliers of the true signal."""
 
     areas: tuple[int, ...]
     excluded: tuple[int, ...]
@@ -330,9 +334,9 @@ class Sensitive:
 def sensitive_areas(
     quantity: Floats, significance: float, expert: Collection[int] = (), exclude: Collection[int] = ()
 ) -> Sensitive:
-    """The high outliers of the true signal less what is excluded, or the expert's areas.
+    """Return the high outliers of the true signal without the excluded ones, or the expert's areas.
 
-    An expert's list also says which other true outliers do not matter: they count neither as truth nor as false.
+    True outliers that an expert's list leaves out do not matter: they count neither as true nor as false findings.
 
     >>> sensitive_areas(np.array([1.0, 2, 3, 2, 1, 2, 3, 40]), 0.01).areas
     (7,)
@@ -346,8 +350,10 @@ def sensitive_areas(
 
 @dataclass(frozen=True)
 class Findings:
-    """What an attacker with a signal finds. `by_way` maps each way to the sensitive areas it shows; `low` are those
-    that show strikingly little."""
+    """The findings of an attacker with a signal. `by_way` maps each test to the sensitive areas it reveals.
+
+    The areas in `low` have strikingly small values.
+    """
 
     signal: Floats
     outliers: Mapping[str, Outliers]
@@ -357,7 +363,7 @@ class Findings:
 
     @property
     def high(self) -> tuple[int, ...]:
-        """The sensitive areas that any way finds by how much they show."""
+        """The sensitive areas that any test reveals by a high value."""
         return tuple(sorted({area for areas in self.by_way.values() for area in areas}))
 
     @property
@@ -373,11 +379,12 @@ def findings(
     sizes: Floats | None = None,
     per_record: float = 1.0,
 ) -> Findings:
-    """What a signal shows. With the areas' `sizes`, high outliers within counting noise are set aside. `per_record` is
-    what one record adds to the signal, for the noise of low values.
+    """Return what a signal reveals.
 
-    By rank an area is found among the first k, k the number of sensitive areas. The outlier tests peel, so that what is
-    left may have outliers on its high side that most areas surpass: these are not high values, and not found.
+    With the `sizes` of the areas, high outliers within counting noise are ignored. The noise of low values needs
+    `per_record`, which one record adds to the signal. By rank an area is found among the first k, where k is the number
+    of sensitive areas. The outlier tests peel, so the remaining values may have outliers on their high side that most
+    areas exceed. These are not high values, and are not found.
 
     >>> true = sensitive_areas(np.array([1.0, 2, 3, 2, 1, 2, 3, 40]), 0.01)
     >>> dict(findings(np.array([5.0, 5, 6, 5, 5, 5, 6, 30]), true, 0.01).by_way)
@@ -411,11 +418,12 @@ def strikingly_low(
     significance: float,
     per_record: float = 1.0,
 ) -> tuple[int, ...]:
-    """Sensitive areas that someone finds who looks for areas with strikingly little.
+    """Return the sensitive areas that an attacker finds who looks for areas with strikingly small values.
 
-    They are low outliers by either scale that are also less than chance explains (`below_counting_noise`), or so many
-    of them are among the last by rank that chance would not have it: of m areas k are sensitive, and as many as are
-    last (k, or more if some are equal) hold at least so many of them with a probability of at most the significance.
+    They are low outliers by either scale that are also smaller than chance explains (`below_counting_noise`). They are
+    also found if chance does not explain how many of them are among the last by rank. Of m areas k are sensitive, and
+    the last k are compared, or more if some are equal. The probability that at least so many of them are sensitive must
+    be at most the significance.
 
     >>> signal = np.array([1.0, 2, 3, 40, 44, 51, 39, 60, 48, 55])
     >>> none = [find_outliers(np.zeros(10))]
@@ -432,7 +440,7 @@ def strikingly_low(
 
 
 def chance_of(least: int, total: int, marked: int, drawn: int) -> float:
-    """The probability that at least so many of the drawn are marked, drawn without putting back.
+    """Return the probability of at least as many marked ones in a sample without replacement.
 
     >>> round(chance_of(3, 10, 3, 3), 5), chance_of(1, 4, 1, 4)
     (0.00833, 1.0)
@@ -442,7 +450,7 @@ def chance_of(least: int, total: int, marked: int, drawn: int) -> float:
 
 
 def compared(quantity: Floats, shown_areas: Findings) -> dict[str, Any]:
-    """The adequacy of a signal for print: by the paper's test, by the other scale and by rank, and Spearman's ρ."""
+    """Return the adequacy of a signal for print: by the paper's test, the other scale, rank, and Spearman's ρ."""
     return {
         **shown_areas.adequacy["hinges"].as_dict(),
         "mad": shown_areas.adequacy["mad"].as_dict(),

@@ -1,7 +1,8 @@
-"""Every rule worth having: a complete depth-first walk over the rules of a file.
+"""All rules that pass the limits: a complete depth-first walk over the rules of a file.
 
-A condition never adds to a rule's mass, so the walk carries the records that survive so far, and turns back when the
-group's mass among them has fallen to the limit: of millions of rules it meets a fraction, and misses none that pass.
+A condition never adds to a rule's mass. So the walk keeps the records that satisfy the conditions so far, and
+backtracks when the group's mass among them has fallen to the limit. It visits a small part of millions of rules, and
+misses none that passes.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from sfumato.errors import StoppedError
 from sfumato.methods.groups.attack.rules import ALPHA, Graded, Quality
 
 MOST_RULES = 20_000_000
-HEARD = 0.1  # poll interval for a stop request, in seconds
+POLL = 0.1  # poll interval for a stop request, in seconds
 
 Stop = Callable[[], bool]
 
 
 @dataclass(frozen=True)
 class Walked:
-    """The passing rules with their quality, how many rules were met, and whether all were."""
+    """The rules that pass with their quality, how many rules were visited, and whether the walk was complete."""
 
     rules: Codes
     quality: Quality
@@ -52,13 +53,15 @@ def _walk(
     levels: Floats,
     best: Floats,
 ) -> tuple[Codes, Floats, Floats, int]:
-    """Rules whose group mass is > `strict` and ≥ `floor`, with DF > 0 and RCF ≥ γ. With `prune` nothing under one.
+    """Walk over the rules whose group mass is > `strict` and ≥ `floor`, with DF > 0 and RCF ≥ γ.
 
-    With `levels` (masses that rise) rules are not kept: `best[l, t]` becomes the greatest RCF of the rules that cover
-    tuple t and whose mass lies above `levels[l]` and no later level. When `stopped[0]` is set from outside, it ends.
+    With `prune` the walk does not extend a rule that passes. With `levels` (rising masses) rules are not kept: then
+    `best[l, t]` becomes the greatest RCF of the rules that cover tuple t and whose mass exceeds `levels[l]` but no
+    later level. The walk ends when another thread sets `stopped[0]`.
     """
     width, tuples = codes.shape
     members, everyone = inside.sum(), inside.sum() + outside.sum()
+    # One row of surviving tuples and their products for each depth, so that backtracking computes nothing.
     index = np.empty((width + 1, tuples), np.int32)
     product = np.empty((width + 1, tuples), np.float64)
     size = np.zeros(width + 1, np.int64)
@@ -75,7 +78,7 @@ def _walk(
     passing, visited, depth = 0, 0, 0
     last[0], term[0] = 0, 0
     while depth >= 0:
-        if stopped[0]:
+        if stopped[0]:  # set from outside: compiled code does not see Ctrl-C
             break
         column, value = last[depth], term[depth] + 1
         if column < width and value > terms[column]:
@@ -100,9 +103,11 @@ def _walk(
                 a += p * inside[t]
                 b += p * outside[t]
         visited += 1
+        # Memberships are at most 1, so no further condition can add mass: no longer rule passes either.
         if a <= strict or a < floor:
             continue
         rule[column] = value
+        # RCF ≥ γ without a division, because RCF is infinite where b is 0 (docs/readings.md, 4.5).
         passes = a / members - (a + b) / everyone > 0 and a >= gamma * b
         if passes and len(levels):
             level = 0
@@ -114,7 +119,7 @@ def _walk(
                 if confidence > best[level, t]:
                     best[level, t] = confidence
         elif passes:
-            if passing == limit:
+            if passing == limit:  # a negative count says that the walk is not complete
                 return rules[:passing], mass_in[:passing], mass_out[:passing], -visited
             if passing == capacity:
                 capacity *= 2
@@ -128,7 +133,7 @@ def _walk(
             rules[passing] = rule
             mass_in[passing], mass_out[passing] = a, b
             passing += 1
-        if passes and prune:
+        if passes and prune:  # a longer rule is covered by this one, so it is not minimal
             rule[column] = 0
             continue
         size[depth + 1] = count
@@ -148,10 +153,9 @@ def walk_rules(
     prune: bool = False,
     stop: Stop | None = None,
 ) -> Walked:
-    """All rules with DF > 0, RCF ≥ γ, support > κ and at least `least` records of the group.
+    """Return all rules with DF > 0, RCF ≥ γ, support > κ and at least `least` records of the group.
 
-    `prune` leaves out rules that a found one
-    covers wherever the walk sees it: all minimal rules are still among them.
+    `prune` leaves out rules that a found one covers if the walk sees it. All minimal rules are still included.
     """
     inside = graded.counts(members)
     outside = graded.counts() - inside
@@ -170,9 +174,9 @@ def walk_masses(
     prune: bool = False,
     stop: Stop | None = None,
 ) -> Walked:
-    """The walk over given masses per tuple, such as those of one fold."""
+    """Walk over given masses per tuple, such as those of one fold."""
     total = float(inside.sum())
-    rules, a, b, visited = _beside(
+    rules, a, b, visited = _in_thread(
         stop,
         graded.codes,
         graded.grades,
@@ -202,26 +206,26 @@ def best_confidence(
     alpha: float = ALPHA,
     stop: Stop | None = None,
 ) -> Floats:
-    """For each κ (rising) and tuple: the greatest RCF among all rules with DF > 0 and support > κ that cover it."""
+    """Return, for each κ (rising) and tuple, the greatest RCF of the rules with DF > 0 and support > κ on it."""
     total = float(inside.sum())
     best = np.zeros((len(kappas), graded.tuples))
     g = graded
     levels = np.asarray(kappas, np.float64) * total
     given = (g.codes, g.grades, g.start, g.terms, inside, outside, alpha, 0.0, least, levels[0], 0, False, levels, best)
-    _beside(stop, *given)
-    passing: Floats = np.maximum.accumulate(best[::-1], axis=0)[::-1]  # what passes a high κ passes a low one
+    _in_thread(stop, *given)
+    passing: Floats = np.maximum.accumulate(best[::-1], axis=0)[::-1]  # a rule that passes a high κ passes a lower one
     return passing
 
 
-def _beside(stop: Stop | None, *given: Any) -> Any:
-    """Walk in a thread beside this one, which goes on hearing Ctrl-C and asking whether to stop."""
+def _in_thread(stop: Stop | None, *given: Any) -> Any:
+    """Run the walk in a second thread, so that this one receives Ctrl-C and asks whether to stop."""
     stopped = np.zeros(1, np.bool_)
     with ThreadPoolExecutor(1) as pool:
         walking = pool.submit(lambda: _walk(stopped, *given))
         try:
             while not (stop is not None and stop()):
                 try:
-                    return walking.result(HEARD)
+                    return walking.result(POLL)
                 except TimeoutError:
                     pass
             raise StoppedError("interrupted while learning rules; nothing was saved")
@@ -231,7 +235,9 @@ def _beside(stop: Stop | None, *given: Any) -> Any:
 
 @compiled
 def _covered(rules: Codes, radix: Counts64, table: Counts64, mask: int) -> Flags:
-    """Which rules a wider one of the same set covers: every way to drop some conditions is looked up."""
+    """Return which rules a wider rule of the same set covers, by looking up every omission of conditions."""
+    # A rule is a number in a mixed radix, so leaving out conditions is a sum over a subset of its digits. A rule of n
+    # conditions needs 2^n lookups, far fewer than a comparison with all other rules.
     covered = np.zeros(len(rules), np.bool_)
     parts = np.empty(rules.shape[1], np.int64)
     for i in range(len(rules)):
@@ -256,6 +262,8 @@ def _covered(rules: Codes, radix: Counts64, table: Counts64, mask: int) -> Flags
 
 @compiled
 def _hashed(keys: Counts64, mask: int) -> Counts64:
+    """Return a hash table of the keys."""
+    # Open addressing with Fibonacci hashing: multiplication spreads neighbouring keys over the table.
     table = np.full(mask + 1, -1, np.int64)
     for key in keys:
         slot = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & np.uint64(mask)
@@ -266,7 +274,7 @@ def _hashed(keys: Counts64, mask: int) -> Counts64:
 
 
 def minimal_rows(rules: Codes, terms: Counts64) -> Counts64:
-    """The rows of rules that no other rule of the set covers."""
+    """Return the rows of rules that no other rule of the set covers."""
     if not len(rules):
         return np.zeros(0, np.int64)
     radix = np.concatenate([[1], np.cumprod(terms[:-1] + 1)]).astype(np.int64)

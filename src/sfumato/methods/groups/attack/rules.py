@@ -1,13 +1,9 @@
-"""Fuzzy rules: linguistic variables, rules as whole numbers, and their sentences.
+"""Fuzzy rules: linguistic variables, rules as integers, their sentences, and their quality on the records of a file.
 
-A rule has one number per variable: 0 is "don't care", k the k-th term. It reads as the list of its words.
-
-Records as memberships: tabulated once per value, compressed to distinct tuples, ready for rules.
-
-A membership under α makes every product under α, so it counts as none; values that no rule can tell apart then share
-a code, and records with the same codes share a tuple. A file of millions shrinks to what rules can see.
-
-DF, RCF and support of rules, and memberships by rules: compiled, with a literal twin beside each kernel.
+A rule has one number per variable: 0 is "don't care", k the k-th term. In print it is the list of its words. The
+memberships of records are tabulated once per value. A membership below α makes every product below α, so it counts as
+0. Values that no rule can distinguish then share a code, and records with the same codes share a tuple, so that a file
+of millions becomes a small table. DF, RCF and support are compiled, and each kernel has a literal twin.
 """
 
 from __future__ import annotations
@@ -24,21 +20,24 @@ from sfumato.methods.groups.microfile import Microfile
 from sfumato.study.census_mapping import Attribute
 
 
-# The paper's table 5: a ready rule base over its twelve variables.
+# The paper's table 5: a rule base over its twelve variables.
 @dataclass(frozen=True)
 class Variable:
-    """A linguistic variable: an attribute and the words for its values."""
+    """A linguistic variable: an attribute and the terms for its values."""
 
     attribute: str
     terms: tuple[Term, ...]
 
     def grades(self, values: Floats) -> Floats:
-        """The membership of each value in each term: row 0 is "don't care"."""
+        """Return the membership of each value in each term. Row 0 is "don't care"."""
         return np.stack([np.ones(len(values)), *(term(values) for term in self.terms)])
 
 
 def variables_of(attributes: Mapping[str, Attribute], values: Mapping[str, Floats]) -> tuple[Variable, ...]:
-    """The variables of a mapping: declared terms, or terms proposed from values. Attributes without terms have none."""
+    """Return the variables of a mapping, with declared terms or terms proposed from values.
+
+    Attributes without terms have no variable.
+    """
     variables = []
     for name, attribute in attributes.items():
         if attribute.terms is not None:
@@ -51,7 +50,7 @@ def variables_of(attributes: Mapping[str, Attribute], values: Mapping[str, Float
 
 
 def proposed(name: str, values: Floats, limit: int = 3, *, ordinal: bool = True) -> tuple[Term, ...]:
-    """Terms for an attribute from its values: a crisp term for each of few values, else overlapping quantile terms.
+    """Propose terms from the values of an attribute: a crisp term for each of few values, else quantile terms.
 
     >>> [(t.name, t.kind) for t in proposed("sex", np.array([1.0, 2.0, 2.0]))]
     [('sex 1', 'crisp'), ('sex 2', 'crisp')]
@@ -86,7 +85,7 @@ def proposed(name: str, values: Floats, limit: int = 3, *, ordinal: bool = True)
 
 
 def sentence(rule: Sequence[int], variables: Sequence[Variable]) -> str:
-    """A rule in words.
+    """Return a rule in words.
 
     >>> sex = Variable("sex", (Term("male", "crisp", (1, 1)), Term("female", "crisp", (2, 2))))
     >>> sentence([1], [sex]), sentence([0], [sex])
@@ -97,7 +96,7 @@ def sentence(rule: Sequence[int], variables: Sequence[Variable]) -> str:
 
 
 def minimal(rules: Codes) -> Codes:
-    """The rules that no other one covers, plainly: pair by pair. `rule_walk` has the fast twin.
+    """Return the rules that no other one covers, by comparing all pairs. The fast twin is in `rule_walk`.
 
     >>> minimal(np.array([[1, 0], [1, 2], [0, 2]], np.int32)).tolist()
     [[1, 0], [0, 2]]
@@ -129,19 +128,19 @@ class Graded:
         return int(self.codes.shape[1])
 
     def counts(self, chosen: Flags | None = None) -> Floats:
-        """Records per tuple, all or some."""
+        """Return the number of records per tuple, of all records or of some."""
         index = self.tuple_of if chosen is None else self.tuple_of[chosen]
         return np.bincount(index, minlength=self.tuples).astype(np.float64)
 
     def part(self, chosen: Flags) -> Graded:
-        """Some of the records, and only the tuples that they have."""
+        """Return some of the records, with only the tuples that they have."""
         present, number = np.unique(self.tuple_of[chosen], return_inverse=True)
         codes = np.ascontiguousarray(self.codes[:, present])
         return Graded(codes, self.grades, self.start, self.terms, number.reshape(-1).astype(np.int32))
 
 
 def grade(microfile: Microfile, variables: Sequence[Variable], alpha: float = ALPHA) -> Graded:
-    """Compress a microfile to what the variables can tell apart."""
+    """Compress a microfile to the tuples that the variables can distinguish."""
     tables, columns, widths = [], [], []
     for variable in variables:
         position = microfile.attributes.index(variable.attribute)
@@ -161,7 +160,7 @@ def grade(microfile: Microfile, variables: Sequence[Variable], alpha: float = AL
 
 
 def _number(columns: Sequence[Codes], widths: Sequence[int]) -> tuple[Codes, Counts64]:
-    """Equal combinations of codes get equal numbers; also the first record of each."""
+    """Return a number for each distinct combination of codes, and the first record of each."""
     key, space = np.zeros(len(columns[0]), np.int64), 1
     for column, width in zip(columns, widths, strict=True):
         if space * width > WIDE:
@@ -175,7 +174,7 @@ def _number(columns: Sequence[Codes], widths: Sequence[int]) -> tuple[Codes, Cou
 
 @dataclass(frozen=True)
 class Quality:
-    """What rules are worth: mass in the group and outside it, and the paper's figures of them."""
+    """The quality of rules: mass in the group and outside it, and the paper's figures of them."""
 
     inside: Floats
     outside: Floats
@@ -188,27 +187,30 @@ class Quality:
 
     @property
     def df(self) -> Floats:
-        """Equation 14: the share of the group that is covered, less the share of everyone."""
+        """The share of the group that is covered minus the share of all records (equation 14)."""
         return self.inside / self.members - (self.inside + self.outside) / self.records
 
     @property
     def rcf(self) -> Floats:
-        """Equation 16; +∞ with nothing outside the group, 0 with nothing at all (docs/readings.md, 4.5)."""
+        """The relative confidence (equation 16): +∞ with no mass outside the group, 0 with no mass at all.
+
+        See docs/readings.md, 4.5.
+        """
         return relative_confidence(self.inside, self.outside)
 
     @property
     def fitness(self) -> Floats:
-        """Equation 24; where RCF is infinite DF alone counts, and such rules rank behind no finite one by accident."""
+        """The fitness (equation 24): DF times RCF, or DF alone if RCF is infinite."""
         df, rcf = self.df, self.rcf
         return np.where(df > 0, df * np.where(np.isinf(rcf), 1.0, rcf), 0.0)
 
     def passing(self, gamma: float, kappa: float, least: float) -> Flags:
-        """DF > 0, RCF ≥ γ, support > κ and at least so many records of the group."""
+        """Return which rules have DF > 0, RCF ≥ γ, support > κ and at least `least` records of the group."""
         return (self.df > 0) & (self.rcf >= gamma) & (self.support > kappa) & (self.inside >= least)
 
 
 def relative_confidence(inside: Floats, outside: Floats) -> Floats:
-    """Mass in the group over mass outside it.
+    """Return the mass in the group over the mass outside it.
 
     >>> relative_confidence(np.array([3.0, 3.0, 0.0]), np.array([2.0, 0.0, 0.0])).tolist()
     [1.5, inf, 0.0]
@@ -230,11 +232,12 @@ def rule_masses(
     lists: Codes,
     begin: Counts64,
 ) -> tuple[Floats, Floats]:
-    """The mass of each rule in and outside the group.
+    """Return the mass of each rule in and outside the group.
 
-    `lists[begin[p] : begin[p + 1]]` are the tuples that row p of the grades reaches. Only the shortest list of a
-    rule's conditions is walked.
+    `lists[begin[p] : begin[p + 1]]` are the tuples with a positive membership in row p of the grades. Only the shortest
+    list among a rule's conditions is walked.
     """
+    # The product is 0 where any membership is, so the tuples of the rarest condition are enough.
     mass_in, mass_out = np.zeros(len(rules)), np.zeros(len(rules))
     order = np.empty(rules.shape[1], np.int64)
     for i in range(len(rules)):
@@ -254,7 +257,7 @@ def rule_masses(
             for u in range(used):
                 j = order[u]
                 product *= grades[start[j] + rules[i, j], codes[j, t]]
-                if product < alpha:
+                if product < alpha:  # the product only falls
                     break
             if product >= alpha:
                 mass_in[i] += product * inside[t]
@@ -264,7 +267,7 @@ def rule_masses(
 
 @compiled
 def rule_memberships(rules: Codes, codes: Codes, grades: Floats, start: Counts64, alpha: float) -> Floats:
-    """The greatest compatibility of each tuple with any rule, 0 under α."""
+    """Return the greatest compatibility of each tuple with any rule, 0 below α."""
     grade = np.zeros(codes.shape[1])
     for t in range(codes.shape[1]):
         for i in range(len(rules)):
@@ -272,7 +275,7 @@ def rule_memberships(rules: Codes, codes: Codes, grades: Floats, start: Counts64
             for j in range(rules.shape[1]):
                 if rules[i, j] > 0:
                     product *= grades[start[j] + rules[i, j], codes[j, t]]
-                    if product < alpha or product <= grade[t]:
+                    if product < alpha or product <= grade[t]:  # it only falls, so it is not the greatest
                         break
             if product >= alpha and product > grade[t]:
                 grade[t] = product
@@ -280,13 +283,13 @@ def rule_memberships(rules: Codes, codes: Codes, grades: Floats, start: Counts64
 
 
 class RuleMeasure:
-    """Measures rules on one file; rules that were seen before are looked up."""
+    """The quality of rules on one file. Rules that were measured before are looked up."""
 
     def __init__(self, graded: Graded, members: Flags, alpha: float = ALPHA) -> None:
         self.graded, self.alpha = graded, alpha
         self.inside = graded.counts(members)
         self.outside = graded.counts() - self.inside
-        self._lists, self._begin = _reached(graded)
+        self._lists, self._begin = _tuples_of_terms(graded)
         self._known: dict[bytes, tuple[float, float]] = {}
 
     @property
@@ -294,7 +297,7 @@ class RuleMeasure:
         return len(self._known)
 
     def quality(self, rules: Codes) -> Quality:
-        """The quality of rules, one per row."""
+        """Return the quality of rules, one per row."""
         keys = [rule.tobytes() for rule in np.ascontiguousarray(rules, np.int32)]
         fresh = [i for i, key in enumerate(keys) if key not in self._known]
         fresh = list({keys[i]: i for i in fresh}.values())
@@ -316,7 +319,7 @@ class RuleMeasure:
         return Quality(known[:, 0], known[:, 1], float(self.inside.sum()), float((self.inside + self.outside).sum()))
 
 
-def _reached(graded: Graded) -> tuple[Codes, Counts64]:
+def _tuples_of_terms(graded: Graded) -> tuple[Codes, Counts64]:
     rows = [np.empty(0, np.int32)] * len(graded.grades)
     for j, begin in enumerate(graded.start):
         for k in range(1, int(graded.terms[j]) + 1):
@@ -326,7 +329,7 @@ def _reached(graded: Graded) -> tuple[Codes, Counts64]:
 
 
 def literal_compatibility(rule: Sequence[int], variables: Sequence[Variable], record: Sequence[float]) -> float:
-    """Equations 11 and 12 for one record, word by word: the oracle of the kernels.
+    """Return equations 11 and 12 for one record, literally: the oracle of the kernels.
 
     >>> from sfumato.methods.groups.attack.memberships import Term
     >>> age = Variable("age", (Term("young", "pi", (7.05, 15.40, 22.50, 27.18)),))

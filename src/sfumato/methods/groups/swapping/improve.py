@@ -1,17 +1,19 @@
-"""Improve a plan of swaps pair by pair: what attackers find, or nearly find, against what the pairs cost.
+"""The improvement of a plan of swaps pair by pair: what attackers find, or nearly find, against the cost of pairs.
 
-Bounds on sums are a stand-in for what matters: whether anybody finds an area. Here that is asked directly. A step
-drops a pair, adds one, gives a giver another partner, or replaces a pair by one of another giver; it is taken if it
-pays. Steps are drawn beforehand from a passed generator, and a budget counts steps, not seconds.
+Bounds on sums only approximate the objective, which is whether an attacker finds an area. Here the objective is
+evaluated directly. A step drops a pair, adds one, gives a giver another partner, or replaces a pair by one of another
+giver. It is accepted if it improves the objective. Steps are drawn beforehand from a given generator, and the budget
+counts steps, not seconds, so the result is reproducible.
 
-What swaps do to the tables of areas: how far shares of categories move, and how the mixture changes.
+The shift of a plan is its effect on the tables of areas: how far shares of categories move, and how the mixture
+changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,11 +23,11 @@ from sfumato.errors import StoppedError
 from sfumato.methods.groups.attack.exposure import Criteria, Spare, exposure, spare_of
 from sfumato.methods.groups.microfile import Microfile
 
-PRICE = 50.0  # what a unit of exposure is worth in units of cost
-STEPS, EACH, WORK = 15_000, 50, 30_000_000  # steps at most, for each giver, and times signals times areas
-PART, HEARD = 500, 1_000_000  # steps between two questions whether to stop, and times signals times areas
+PRICE = 50.0  # the cost that is accepted for one unit of exposure
+STEPS, EACH, WORK = 15_000, 50, 30_000_000  # most steps: for each giver, and times signals times areas
+BATCH, BATCH_WORK = 500, 1_000_000  # steps between two stop requests, and times signals times areas
 DROP, ADD, PARTNER, GIVER = range(4)
-PAYS = 1e-9
+ROUNDING = 1e-9
 
 
 class Edges(NamedTuple):
@@ -39,7 +41,7 @@ class Edges(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """What givers and takers (rows) add to signals (columns), each signal's group, and what one record adds."""
+    """The weights of givers and takers (rows) in signals (columns), each signal's group, and one record's part."""
 
     giver: Floats
     taker: Floats
@@ -49,7 +51,7 @@ class Weights(NamedTuple):
 
 @dataclass(frozen=True)
 class Improved:
-    """The pair that each giver is in, -1 for none, and how exposed areas were before and are after."""
+    """The pair of each giver, -1 for none, and the exposure of the areas before and after."""
 
     used: Counts64
     before: float
@@ -57,7 +59,7 @@ class Improved:
 
 
 def edges_of(cost: Floats, giver_area: Codes, taker_area: Codes, givers: Counts64, takers: Counts64) -> Edges:
-    """Pairs of a giver and a taker, in any order, as edges; each is kept once."""
+    """Return pairs of a giver and a taker, in any order, as edges without duplicates."""
     pairs = np.unique(givers.astype(np.int64) * cost.shape[1] + takers)
     givers, takers = pairs // cost.shape[1], pairs % cost.shape[1]
     start = np.searchsorted(givers, np.arange(len(cost) + 1)).astype(np.int64)
@@ -73,7 +75,7 @@ def improve(
     noise: np.random.Generator,
     stop: Callable[[], bool] | None = None,
 ) -> Improved:
-    """Improve the pairs in use. `held` is what each signal (row) shows in each area with them; it is not changed."""
+    """Improve the pairs in use. `held` is each signal (row) in each area with these pairs; it is not changed."""
     held, used = held.copy(), used.copy()
     spare = spare_of(held.shape[1], criteria.sensitive.shape[1])
     signals = zip(held, weights.group, weights.per_record, strict=True)
@@ -82,7 +84,7 @@ def improve(
     steps = min(STEPS, EACH * len(used), WORK // held.size)
     busy = np.zeros(len(edges.taker_area), np.bool_)
     busy[edges.taker[used[used >= 0]]] = True
-    part = max(min(PART, HEARD // held.size), 1)
+    part = max(min(BATCH, BATCH_WORK // held.size), 1)
     for done in range(0, steps, part):
         if stop is not None and stop():
             raise StoppedError("interrupted while a plan was improved; nothing was saved")
@@ -103,14 +105,15 @@ def _steps(
     spare: Spare,
     drawn: Floats,
 ) -> None:
-    """Try a step for each row of numbers drawn, and take those that pay."""
+    """Try a step for each row of random numbers, and accept those that improve the objective."""
+    # The numbers are drawn outside, so that with a seed the result does not depend on how steps are divided into calls.
     signals, areas = held.shape
     givers = len(used)
     row, new = np.zeros(areas), np.zeros(signals)
     for step in range(len(drawn)):
         kind = int(drawn[step, 0] * 4)
         out, into, edge = -1, -1, -1
-        if kind != ADD:  # the next giver in a pair, from a random one on
+        if kind != ADD:  # the next giver in a pair, searched from a random one onwards
             at = int(drawn[step, 1] * givers)
             for further in range(givers):
                 if used[(at + further) % givers] >= 0:
@@ -136,7 +139,7 @@ def _steps(
             if busy[taken] and (out < 0 or edges.taker[used[out]] != taken):
                 continue
             change += edges.cost[edge]
-        # Where each amount goes back to, and where it goes away to; without a pair the amount is 0.
+        # The areas to which each amount returns and from which it leaves; without a pair the amount is 0.
         first, second = edges.taker[used[out]] if out >= 0 else 0, edges.taker[edge] if into >= 0 else 0
         left, total = exposed.sum(), 0.0
         for a in range(signals):
@@ -151,10 +154,11 @@ def _steps(
                 _move(row, edges.giver_area[into], edges.taker_area[second], away)
                 new[a] = exposure(row, weights.group[a], weights.per_record[a], criteria, spare)
             total += new[a] - exposed[a]
-            if (total - left) * PRICE + change >= -PAYS:  # whatever the rest would save
+            # reject early, since the remaining groups cannot make up for it
+            if (total - left) * PRICE + change >= -ROUNDING:
                 total = np.inf
                 break
-        if total * PRICE + change >= -PAYS:
+        if total * PRICE + change >= -ROUNDING:  # nothing was changed yet, so a rejected step needs no rollback
             continue
         for a in range(signals):
             exposed[a] = new[a]
@@ -174,21 +178,25 @@ def _steps(
 
 @compiled
 def _move(row: Floats, one: int, other: int, amount: float) -> None:
-    """Take an amount from one area to another; what only rounding leaves is nothing."""
+    """Move an amount from one area to another. A remainder that is only rounding becomes 0."""
+    # A sum that should be 0 must be exactly 0: ties and the test for a value above 0 depend on it.
     row[one] -= amount
     row[other] += amount
     for area in (one, other):
-        if abs(row[area]) < PAYS:
+        if abs(row[area]) < ROUNDING:
             row[area] = 0.0
 
 
-GROUPS = 8  # an attribute with more values is put into so many groups
+GROUPS = 8  # an attribute with more values is divided into this number of groups
 
 
 @dataclass(frozen=True)
 class Shift:
-    """Shares of all records that moved, and of the tables area by attribute: the mean and the largest change of a
-    category's share (bias), and the mean change of an area's entropy, with its sign and without, in bits."""
+    """The shares of records and cells that moved, and the change of the tables of area by attribute.
+
+    The change is the mean and the largest change of a category's share (bias), and the mean change of an area's entropy
+    in bits, with its sign and without.
+    """
 
     rate: float
     bias: float
@@ -196,12 +204,12 @@ class Shift:
     entropy: float
     entropy_change: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {name: round(float(getattr(self, name)), 6) for name in self.__dataclass_fields__}
 
 
 def shift_of(before: Microfile, after: Codes) -> Shift:
-    """The shift that other areas of the same records make."""
+    """Return the shift that other areas of the same records cause."""
     biases, gains = [], []
     for position, values in enumerate(before.values):
         codes = _grouped(before.codes[position].astype(np.int64), len(values))
@@ -230,7 +238,7 @@ def _shares(codes: Counts64, area_of: Codes, areas: int) -> Floats:
 
 
 def _entropy(shares: Floats) -> Floats:
-    """Bits of each row.
+    """Return the entropy of each row in bits.
 
     >>> _entropy(np.array([[0.5, 0.5], [1.0, 0.0]])).tolist()
     [1.0, 0.0]

@@ -1,10 +1,11 @@
-"""Pair givers with takers at the least total cost, while linear totals per place stay within bounds.
+"""Pairs of givers and takers at the least total cost, while linear totals per place stay within bounds.
 
-Who moves and with whom is a flow: each record in at most one pair. With one signal the program's corners are whole
-numbers and its optimum is exact; with several signals it bounds the whole-number optimum, and the gap is told.
+This is a flow problem: each record is in at most one pair. With one signal the vertices of the linear program are
+integral and its optimum is exact. With several signals the program bounds the integer optimum, and the gap is reported.
 
-Most pairs are never needed. The program starts with the nearest takers of each giver in each place, and asks the
-prices of its optimum which of the other pairs would pay; when none does, the optimum is that of all pairs.
+Most pairs are never needed. The program starts with the nearest takers of each giver in each place (column generation).
+The dual prices of its optimum show which other pairs have negative reduced cost. If there are none, the optimum is that
+of all pairs.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ BEYOND = 1e-6
 
 @dataclass(frozen=True)
 class Transport:
-    """Givers (rows of `cost`) and takers (columns), their places, and what each adds to each signal.
+    """Givers (rows of `cost`) and takers (columns), their places, and their weights in each signal.
 
-    `room[k, j]` is by how much signal k may grow in place j; negative where it must fall. A pair takes the giver's
-    weights from its place to the taker's, and the taker's the other way. A pair of infinite cost cannot be. `price[k]`
-    is what it costs to pass a bound of signal k by one; bounds without a finite price must be kept.
+    Signal k may grow by `room[k, j]` in place j; it must fall if this is negative. A pair moves the giver's weights
+    from its place to the taker's, and the taker's weights the other way. A pair of infinite cost is impossible. The
+    price of exceeding a bound of signal k by one is `price[k]`; bounds with an infinite price are hard.
     """
 
     cost: Floats
@@ -48,9 +49,9 @@ class Transport:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The chosen pairs, their cost, and a bound on the cost of all choices that pass bounds with a price by no more.
+    """The chosen pairs, their cost, and a lower bound on the cost of all choices with no larger soft violations.
 
-    `pool` are all pairs that the program knew.
+    `pool` are all pairs that the program had.
     """
 
     givers: Counts64
@@ -70,46 +71,45 @@ def least_cost(
     close: float = 0.0,
     beyond: float = 0.0,
 ) -> Pairs | None:
-    """The cheapest pairs within the bounds, or None if no pairs are. It can be stopped between two programs.
+    """Return the cheapest pairs within the bounds, or None if they are infeasible. It can stop between two programs.
 
-    Where bounds contradict each other, any may be passed by as much as `beyond`, at a price that no pair has.
-
-    The program may start from a `pool` of pairs, and end when its optimum is as close, as a share, to a bound on that
-    of all pairs: each giver is in at most one pair, so no other pairs save more than each giver's least reduced cost.
+    If bounds contradict each other, any may be exceeded by `beyond`, at a price above the cost of every pair. The
+    program may start from a `pool` of pairs. It may end when the optimum is within a share of a lower bound on that of
+    all pairs: each giver is in at most one pair, so other pairs save at most each giver's least reduced cost.
     """
     rows, columns = nearest_pairs(problem.cost, problem.taker_area, NEAREST) if pool is None else pool
-    looked_at = np.unique(np.concatenate([columns, nearest_pairs(problem.cost, problem.taker_area, NEAR)[1]]))
-    everyone = np.arange(problem.cost.shape[1])
+    priced = np.unique(np.concatenate([columns, nearest_pairs(problem.cost, problem.taker_area, NEAR)[1]]))
+    all_takers = np.arange(problem.cost.shape[1])
     while True:
         if stop is not None and stop():
             raise StoppedError("interrupted while searching for pairs; nothing was saved")
         solved = _solve(problem, rows, columns)
-        # Prices are asked of near takers first, and of all of them only when none of those pays.
-        more = None if close else _paying(problem, rows, columns, solved.prices, looked_at)
+        # Near takers are priced first, and all takers only if no near one has negative reduced cost.
+        more = None if close else _reducing_pairs(problem, rows, columns, solved.prices, priced)
         saving = 0.0
         if more is None:
-            more = _paying(problem, rows, columns, solved.prices, everyone)
+            more = _reducing_pairs(problem, rows, columns, solved.prices, all_takers)
             if more is None:
                 break
             saving = more.saving
             if close and solved.beyond <= BEYOND + beyond and saving <= close * solved.pairs:
                 break
-            looked_at = np.union1d(looked_at, more.takers)
+            priced = np.union1d(priced, more.takers)
         rows, columns = np.concatenate([rows, more.givers]), np.concatenate([columns, more.takers])
     if solved.beyond > BEYOND + beyond:
         return None
     share = solved.shares
     exact = saving == 0.0 and bool(np.abs(share - share.round()).max(initial=0.0) <= 1e-6)
     if not exact:
-        share = _whole(problem, rows, columns, share, nodes)
+        share = _integral(problem, rows, columns, share, nodes)
     chosen = share > 0.5
     total = float(problem.cost[rows[chosen], columns[chosen]].sum())
     return Pairs(rows[chosen], columns[chosen], total, max(solved.pairs - saving, 0.0), exact, (rows, columns))
 
 
 @dataclass(frozen=True)
-class _Paying:
-    """Pairs that would lower the optimum, and the most that all pairs together could."""
+class _ReducingPairs:
+    """Pairs with negative reduced cost, and the most that all such pairs together could save."""
 
     givers: Counts64
     takers: Counts64
@@ -125,7 +125,7 @@ class _Solved:
 
 
 def nearest_pairs(cost: Floats, taker_area: Codes, limit: int) -> tuple[Counts64, Counts64]:
-    """Some of the nearest takers of each giver in each place."""
+    """Return some of the nearest takers of each giver in each place."""
     near_rows, near_columns = [], []
     for area in np.unique(taker_area):
         there = np.flatnonzero(taker_area == area)
@@ -139,7 +139,7 @@ def nearest_pairs(cost: Floats, taker_area: Codes, limit: int) -> tuple[Counts64
 
 
 def _constraints(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Any, Floats]:
-    """Each giver and taker once, each signal of each place within its room."""
+    """Return the constraints: each giver and taker once, each signal of each place within its bound."""
     from scipy.sparse import csr_array
 
     givers, takers = problem.cost.shape
@@ -159,7 +159,7 @@ def _constraints(problem: Transport, rows: Counts64, columns: Counts64) -> tuple
 
 
 def _elastic(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Any, Floats, Floats]:
-    """The constraints with a dear way out of every bound, so that prices always tell which pairs would help."""
+    """Return the constraints with an expensive slack in every bound, so that dual prices always exist."""
     from scipy.sparse import coo_array, hstack
 
     matrix, limits = _constraints(problem, rows, columns)
@@ -185,8 +185,10 @@ def _solve(problem: Transport, rows: Counts64, columns: Counts64) -> _Solved:
     return _Solved(shares, solved.ineqlin.marginals, pairs, beyond)
 
 
-def _paying(problem: Transport, rows: Counts64, columns: Counts64, prices: Floats, takers: Counts64) -> _Paying | None:
-    """Pairs outside the program whose reduced cost is negative: the best few of each giver, or None."""
+def _reducing_pairs(
+    problem: Transport, rows: Counts64, columns: Counts64, prices: Floats, takers: Counts64
+) -> _ReducingPairs | None:
+    """Return pairs outside the program with negative reduced cost: the best few of each giver, or None."""
     givers, total = problem.cost.shape
     per_area = prices[givers + total :].reshape(problem.room.shape)
     pairs: list[tuple[Counts64, Counts64]] = []
@@ -209,7 +211,7 @@ def _paying(problem: Transport, rows: Counts64, columns: Counts64, prices: Float
     if not pairs:
         return None
     givers_, takers_ = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
-    return _Paying(givers_, takers_, saving)
+    return _ReducingPairs(givers_, takers_, saving)
 
 
 def _best_few(worth: Floats, limit: float, count: int = PRICED) -> tuple[Counts64, Counts64] | None:
@@ -221,11 +223,11 @@ def _best_few(worth: Floats, limit: float, count: int = PRICED) -> tuple[Counts6
     return (rows[good], columns[good]) if good.any() else None
 
 
-def _whole(problem: Transport, rows: Counts64, columns: Counts64, share: Floats, nodes: int) -> Floats:
-    """Whole pairs near the program's optimum: what it decided stays, the few givers it split are decided anew, unless
-    no nodes are allowed: then the largest shares win.
+def _integral(problem: Transport, rows: Counts64, columns: Counts64, share: Floats, nodes: int) -> Floats:
+    """Return integral pairs near the program's optimum: what is integral stays, and split givers are decided anew.
 
-    Whole records cannot meet a bound to the last grade, so each may be passed by half a record.
+    If no nodes are allowed, the largest shares are taken. Integral pairs cannot meet a bound exactly, so each may be
+    exceeded by half a record.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -245,7 +247,7 @@ def _whole(problem: Transport, rows: Counts64, columns: Counts64, share: Floats,
         integrality=np.concatenate([np.ones(len(open_)), np.zeros(bounds)]),
         bounds=Bounds(0, np.concatenate([np.ones(len(open_)), np.full(bounds, np.inf)])),
         constraints=LinearConstraint(matrix[:, chosen], -np.inf, left),
-        # Not a time limit: the result must not depend on how busy the machine is.
+        # No time limit, because the result must not depend on the load of the machine.
         options={"node_limit": nodes, "mip_rel_gap": GAP},
     )
     tried = [_rounded(rows, columns, share)]
@@ -261,7 +263,7 @@ def _whole(problem: Transport, rows: Counts64, columns: Counts64, share: Floats,
 
 
 def _cheapest(problem: Transport, rows: Counts64, columns: Counts64, free: Flags) -> Flags:
-    """The few cheapest of each giver's free pairs: the others would only slow the search for whole pairs down."""
+    """Return the few cheapest of each giver's free pairs; others would only slow down the integer program."""
     cost = np.where(free, problem.cost[rows, columns], np.inf)
     order = np.lexsort((cost, rows))
     first = np.searchsorted(rows[order], rows[order])
@@ -271,7 +273,7 @@ def _cheapest(problem: Transport, rows: Counts64, columns: Counts64, free: Flags
 
 
 def _rounded(rows: Counts64, columns: Counts64, share: Floats) -> Floats:
-    """The plain way to whole pairs: the largest shares first, each giver and taker once, as many as there were."""
+    """Return integral pairs by rounding: the largest shares first, each giver and taker once, as many as there were."""
     chosen, givers, takers = np.zeros(len(rows)), set[int](), set[int]()
     for edge in np.argsort(-share, kind="stable")[: int((share > 1e-6).sum())].tolist():
         if len(givers) >= np.ceil(share.sum() - 1e-6):

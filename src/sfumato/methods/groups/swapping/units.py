@@ -1,12 +1,12 @@
-"""What moves whole: single records, or households. A unit changes places with one of the same size.
+"""The units of swaps, their distances, and targeted record swapping.
 
-The influential metric: what it costs to swap two records between areas (equation 25).
+A unit is a record or a household, and is exchanged with one of the same size. The influential metric is the cost of
+swapping two records between areas (equation 25).
 
-Targeted record swapping, the usual way to protect places in census tables: a baseline for plans that know a group.
-
-A record is at risk if fewer than so many records of its area share its attributes. Units with records at risk, those at
-the greatest risk first, change places with a unit of another area that has the same size, and is the most similar of
-some that are drawn. Nothing here knows of a group, an attacker or a sensitive area.
+Targeted record swapping, the usual protection of places in census tables, is a baseline for plans that know the group.
+A record is at risk if fewer than a number of records of its area share its attributes. Units with records at risk, the
+greatest risk first, are exchanged with the most similar of some drawn units of the same size in another area. This
+needs no group, attacker or sensitive area.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from sfumato.methods.groups.microfile import Microfile
 def _distances(
     codes: Codes, values: Floats, ordinal: Flags, weights: Floats, left: Counts64, right: Counts64, distances: Floats
 ) -> None:
+    """Fill in the influential metric of each of `left` with each of `right`."""
+    # Compiled, because numpy would need an array of givers by takers by columns, which may not fit into memory.
     for a in range(len(left)):
         i = left[a]
         for b in range(len(right)):
@@ -36,7 +38,8 @@ def _distances(
                 if ordinal[c]:
                     x, y = values[c, codes[c, i]], values[c, codes[c, j]]
                     both = x + y
-                    # Out of range a value may be missing or negative: such a difference counts as one of kind.
+                    # Outside the range a value may be missing or negative, and the difference
+                    # counts as one of category.
                     if both != both or both == 0:
                         total += weights[c]
                     else:
@@ -50,7 +53,7 @@ class Influence:
     """Distances between records of a microfile.
 
     Equal categories cost 0 and different ones their weight; the paper prints it the other way round. An ordinal
-    difference is ((a − b)/(a + b))², 0 where both are 0 (docs/readings.md, 4.3).
+    difference is ((a − b)/(a + b))², and 0 if both are 0 (docs/readings.md, 4.3).
     """
 
     def __init__(
@@ -70,18 +73,18 @@ class Influence:
         self.weights = np.array(weights if weights is not None else [1.0] * len(names))
 
     def between(self, left: Counts64, right: Counts64) -> Floats:
-        """The cost of swapping each of `left` with each of `right`."""
+        """Return the cost of swapping each of `left` with each of `right`."""
         distances = np.empty((len(left), len(right)))
         _distances(self.codes, self.values, self.ordinal, self.weights, left, right, distances)
         return distances
 
     def of_pairs(self, left: Counts64, right: Counts64) -> float:
-        """The cost of swapping each of `left` with the one of `right` at the same place."""
+        """Return the cost of swapping each of `left` with the one at the same position of `right`."""
         return sum(float(self.between(left[i : i + 1], right[i : i + 1])[0, 0]) for i in range(len(left)))
 
 
 def literal_distance(one: Sequence[float], two: Sequence[float], ordinal: Sequence[bool]) -> float:
-    """Equation 25 for two records, word by word, all weights 1: the oracle of the kernel.
+    """Return equation 25 for two records, literally, with all weights 1: the oracle of the kernel.
 
     >>> literal_distance([1, 30.0, 0.0], [2, 10.0, 0.0], [False, True, True])
     1.25
@@ -107,7 +110,7 @@ class Units:
 
     @classmethod
     def of(cls, microfile: Microfile) -> Units:
-        """The units of a file; each record is one unless the file says otherwise."""
+        """Return the units of a file. Each record is one, unless the file has units."""
         given = np.arange(microfile.records) if microfile.unit_of is None else microfile.unit_of
         _, unit_of = np.unique(given, return_inverse=True)
         unit_of = unit_of.reshape(-1).astype(np.int64)
@@ -121,16 +124,16 @@ class Units:
         return len(self.size)
 
     def sums(self, weights: Floats) -> Floats:
-        """A weight per record as one per unit."""
+        """Return a weight per record as one per unit."""
         return np.bincount(self.unit_of, weights, minlength=self.count).astype(np.float64)
 
     def records(self, units: Counts64) -> Counts64:
-        """The records of some units, one after the other."""
+        """Return the records of some units, one after the other."""
         parts = [self.order[self.start[u] : self.start[u] + self.size[u]] for u in units.tolist()]
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
     def between(self, influence: Influence, left: Counts64, right: Counts64) -> Floats:
-        """What exchanging units costs: the first record with the first, and so on. Other sizes cannot be exchanged."""
+        """Return the cost of exchanging units, record by record in their order. Sizes must be equal."""
         if (self.size == 1).all():
             return influence.between(self.order[self.start[left]], self.order[self.start[right]])
         cost = np.full((len(left), len(right)), np.inf)
@@ -147,12 +150,12 @@ class Units:
         return cost
 
 
-DRAWN = 60  # partners that are looked at for each unit
-VALUES = 12  # an attribute with more values is put into so many groups
+DRAWN = 60  # partners that are compared for each unit
+VALUES = 12  # an attribute with more values is divided into this number of groups
 
 
 def risks(microfile: Microfile, least: int) -> Floats:
-    """One over the number of records of the same area with the same attributes; 0 where they are enough."""
+    """Return one over the number of records of the same area with the same attributes; 0 if these are enough."""
     key = microfile.area_of.astype(np.int64)
     for position, values in enumerate(microfile.values):
         codes, count = microfile.codes[position].astype(np.int64), len(values)
@@ -169,7 +172,7 @@ def risks(microfile: Microfile, least: int) -> Floats:
 def targeted_pairs(
     microfile: Microfile, units: Units, influence: Influence, rate: float, least: int, rng: np.random.Generator
 ) -> tuple[Counts64, Counts64]:
-    """Units that change places so that about a rate of all units move, each at most once."""
+    """Return units to exchange so that about a rate of all units move, each at most once."""
     at_risk = np.zeros(units.count)
     np.maximum.at(at_risk, units.unit_of, risks(microfile, least))
     order = rng.permutation(units.count)
