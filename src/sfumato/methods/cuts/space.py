@@ -82,7 +82,7 @@ class CutSpace:
             order = np.array(segment.domain.order)
             apart = groups[order][1:] != groups[order][:-1]
             between = segment.unit_of[order][1:] != segment.unit_of[order][:-1]
-            parts.append(segment.mended(apart[between].astype(np.uint8)))
+            parts.append(segment.missing_separated(apart[between].astype(np.uint8)))
         return np.concatenate(parts)
 
     def recoding(self, bits: Bits) -> Recoding:
