@@ -143,6 +143,7 @@ def dominated_by(bounds: Floats, archive: Floats) -> Flags:
 @compiled
 def first_dominator(bounds: Floats, archive: Floats) -> Counts64:
     """Return for each row an archive row that dominates it, or -1."""
+    # The loops end at the first worse objective and at the first dominator, which numpy would compute in full.
     dominators = np.full(len(bounds), -1, np.int64)
     for i in range(len(bounds)):
         for a in range(len(archive)):

@@ -94,6 +94,8 @@ def _distinct(tally: Tally, rows: Rows, size: int, begin: int, end: int, bits: b
     If rows are `units`, a class has at most as many values as units, and one if all of its units have the same value.
     The first bit is for all harmless values, and a class without another bit is exempt.
     """
+    # Readings of SPEC: ℓ counts units, so a class in which one value is held by all units has ℓ 1, however many other
+    # values its records have. The values of harmless ones are one alternative, because none of them reveals anything.
     for c in range(size):
         held, harmless = 0, 0
         if bits:
@@ -155,6 +157,7 @@ def _ordered_distance(tally: Tally, rows: Rows, size: int, order: Counts64, whol
     for c in range(size):
         n = float(rows[c])
         if n > 0:
+            # In one dimension the optimal transport moves the cumulated difference from each value to the next.
             total, carried = 0.0, 0.0
             for v in order:
                 carried += tally[c, v] / n - whole[v]
@@ -177,6 +180,7 @@ def _tree_distance(
     out: Floats,
 ) -> None:
     """Compute the earth mover's distance if two values are as far apart as their lowest common ancestor is high."""
+    # Mass is exchanged at the lowest possible node. What the children of a node cannot exchange goes on to its parent.
     width = end - begin
     extra, more, less = scratch[:width], scratch[width : 2 * width], scratch[2 * width : 3 * width]
     for c in range(size):
@@ -221,7 +225,7 @@ def _recursive(
         if rows[c] == 0:
             continue
         held = 0
-        for v in range(begin, end):  # the most frequent first
+        for v in range(begin, end):  # insertion sort, the most frequent first: numpy's sort takes seconds to compile
             count = float(tally[c, v])
             if count > 0:
                 at = held
@@ -257,6 +261,7 @@ def _gain(
                         worst = np.inf
                 elif tally[c, v] > 0:
                     gain = tally[c, v] / n / whole[v] - 1.0
+                    # Enhanced β limits a gain to min(β, −ln p). Beyond −ln p no β is enough.
                     if kind == ENHANCED_BETA and gain > -np.log(whole[v]) + SLACK:
                         worst = np.inf
                     worst = max(worst, gain)

@@ -218,6 +218,7 @@ def _classes(
     different = np.zeros(len(first), np.int64)
     cost = np.zeros(len(first), np.int64)
     for c in range(len(first)):
+        # All records of a class have the same labels, so its first tuple gives the cost of each.
         each = 0
         for j in range(codes.shape[0]):
             each += cost_of[start[j] + codes[j, first[c]]]

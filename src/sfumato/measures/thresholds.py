@@ -21,7 +21,7 @@ from sfumato.measures.criteria import GRID
 from sfumato.measures.measure import Measure
 
 HALF = 0.5 / GRID
-MEASURED, DEMANDED, SOUGHT = range(3)
+MEASURED, CONSTRAINT, OBJECTIVE = range(3)
 
 
 def is_criterion(measure: Measure, direction: str | None = None) -> bool:
@@ -123,7 +123,7 @@ def releases(
     left = budget - classes.table.removed
     spent = classes.counted
 
-    sought = [level for threshold, level in zip(thresholds, grid, strict=True) if threshold.mode == SOUGHT]
+    sought = [level for threshold, level in zip(thresholds, grid, strict=True) if threshold.mode == OBJECTIVE]
     if spent(gone) > left or not sought:
         yield gone
         return

@@ -75,7 +75,7 @@ def class_table(table: FrequencyTable, owner: Counts64, count: int, weights: Seq
     return ClassTable(table, as_it_stands(table), index, first, rows, rows, size, suppressed, weights=tuple(weights))
 
 
-MEASURED, DEMANDED, SOUGHT = range(3)  # as in thresholds: no suppression, suppression below the limit, any threshold
+MEASURED, CONSTRAINT, OBJECTIVE = range(3)  # as in thresholds: no suppression, below the limit, by any threshold
 
 
 @compiled
@@ -127,7 +127,7 @@ def node_releases(
         rows[index[t]] += counts[t]
     count_units(index, classes, tuple_of, unit_start, sizes, least)
     # A class that is suppressed has at most as many units as the budget, so only such sizes are counted and sorted.
-    cap = limit if mode == DEMANDED else (budget + 1 if mode == SOUGHT else 0)
+    cap = limit if mode == CONSTRAINT else (budget + 1 if mode == OBJECTIVE else 0)
     short = np.zeros(cap + 1, np.int64)
     for u in range(len(least)):
         if least[u] <= cap:
@@ -150,17 +150,17 @@ def node_releases(
         while end < small and sizes[order[end]] == size:
             end += 1
         gone += short[size]
-        fits = size < limit if mode == DEMANDED else (gone <= budget and mode == SOUGHT)
-        if not fits or (mode != DEMANDED and end == classes):
+        fits = size < limit if mode == CONSTRAINT else (gone <= budget and mode == OBJECTIVE)
+        if not fits or (mode != CONSTRAINT and end == classes):
             break
         reached, at = end, end
         levels += 1
-    number = levels + 1 if mode == SOUGHT and every else 1
+    number = levels + 1 if mode == OBJECTIVE and every else 1
     result = np.zeros((number, 3 + columns), np.int64)
     total = np.zeros(2 + columns, np.int64)
     at, line = 0, number - 1
     while True:
-        if at == reached or (mode == SOUGHT and every):
+        if at == reached or (mode == OBJECTIVE and every):
             result[line, 0] = sizes[order[at]] if at < small else larger
             for f in range(2 + columns):
                 result[line, 1 + f] = total[f]
@@ -175,7 +175,7 @@ def node_releases(
             for j in range(columns):
                 total[2 + j] += rows[c] * covers[cover_start[j] + codes[j, first[c]]]
             at += 1
-    failing = result[0, 1] if mode == DEMANDED else 0
+    failing = result[0, 1] if mode == CONSTRAINT else 0
     return result, int(result[0, 0]), int(failing)
 
 
@@ -186,8 +186,8 @@ def releases_of(
 
     The release with the most suppression is the first. A release is a row: the smallest class left (0 if none is), the
     suppressed units and records, and for each column the leaves under the labels of suppressed records. If the mode is
-    `SOUGHT`, every threshold within the budget is a release, or only the highest without `every`. If the mode is
-    `DEMANDED`, classes below `least` are suppressed.
+    `OBJECTIVE`, every threshold within the budget is a release, or only the highest without `every`. If the mode is
+    `CONSTRAINT`, classes below `least` are suppressed.
     """
     units = table.units
     if units is None:
