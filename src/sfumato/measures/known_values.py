@@ -2,7 +2,7 @@
 
 A missing value is not a value, and a value that is declared harmless (such as "not applicable") reveals nothing. A
 class without any other value is exempt. Shares are computed over all units, and over the units whose value is known,
-and the worse of the two results counts.
+and the worse of the two results counts: an attacker who knows that a value is recorded can exclude the missing ones.
 """
 
 from __future__ import annotations
@@ -48,11 +48,7 @@ def exempt(values: ClassValues) -> Flags:
 
 
 def ways(classes: ClassTable, column: str) -> Iterator[Way]:
-    """Return the counts over all units and, if values are missing, over the units whose value is known.
-
-    The second counts have only classes with a known value. Without them, an attacker who knows that a person's value is
-    recorded could exclude the missing ones and be more certain than the measure states.
-    """
+    """Return the counts over all units and, if values are missing, over units and classes with a known value."""
     values, (held, weight) = classes.values(column), classes.references(column)
     yield Way(values, held, weight, np.ones(len(values.start) - 1, dtype=np.bool_))
     known = values.domain.harm != UNKNOWN
