@@ -241,9 +241,7 @@ def recipe(column: ColumnProfile) -> dict[str, Any]:
         return {"build": "prefix"}
     if column.kind in ("whole", "number") and column.distinct > 20 and column.lowest is not None and column.typical:
         if (column.highest or 0.0) - column.lowest > 4 * (column.typical[1] - column.typical[0]):
-            return {
-                "build": "quantile"
-            }  # equal widths would leave most records in one interval
+            return {"build": "quantile"}  # equal widths would leave most records in one interval
         widths = default_widths([column.lowest, column.highest or column.lowest])
         return {"build": "interval", "widths": [int(width) if width == int(width) else width for width in widths]}
     return {"build": "frequency" if column.distinct > 20 else "flat"}
