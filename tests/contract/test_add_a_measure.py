@@ -151,5 +151,6 @@ def test_one_file_and_no_test_fails(folder: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout
     assert f"test_equals_the_oracle_record_by_record[{NAME}] PASSED" in done.stdout
+    assert f"test_column_with_weight_0_counts_as_absent[{NAME}] PASSED" in done.stdout
     assert "test_docs_say_of_measures_and_roles_what_is_so PASSED" in done.stdout
     assert "test_no_module_goes_by_the_name_of_a_measure PASSED" in done.stdout

@@ -12,14 +12,25 @@ from hypothesis import strategies as st
 from tests.strategies import levels, tables
 
 from sfumato.measures.classes import ClassTable, classify
-from sfumato.measures.measure import Measure
-from sfumato.measures.oracle import Records
+from sfumato.measures.measure import Measure, NodeFigures
+from sfumato.measures.oracle import Records, six_records
+from sfumato.measures.property import Property
 from sfumato.measures.registry import known_measures, modules
 from sfumato.measures.suppression import suppress_within
 from sfumato.plans.recodings import at_levels
 from sfumato.tables.frequency import FrequencyTable, Population
 
 EVERY = pytest.mark.parametrize("measure", known_measures().values(), ids=known_measures())
+
+# Losses whose definition has no weights of columns, and why. A loss that reads no single cell needs no entry.
+WITHOUT_COLUMN_WEIGHTS = {
+    "arx_loss": "it is compared with a project of ARX in which all columns have the same weight",
+    "table_error": "it is a mean over pairs of columns, and its source defines no weight of a pair",
+}
+LOSSES = [measure for measure in known_measures().values() if measure.kind == "loss"]
+WEIGHED = pytest.mark.parametrize(
+    "measure", [each for each in LOSSES if each.name not in WITHOUT_COLUMN_WEIGHTS], ids=lambda measure: measure.name
+)
 
 
 def with_population(table: FrequencyTable) -> FrequencyTable:
@@ -152,3 +163,80 @@ def test_moves_as_declared_when_generalized(measure: Measure, data: st.DataObjec
     before, after = measure.value(low), measure.value(high)
     slack = 1e-9 * max(1.0, abs(before)) if np.isfinite(before) else 0.0
     assert after >= before - slack if measure.monotone == "rises" else after <= before + slack
+
+
+def with_weights(classes: ClassTable, weights: tuple[float, ...]) -> ClassTable:
+    return replace(classes, weights=weights)
+
+
+def without_column(classes: ClassTable, column: int) -> ClassTable:
+    """Return the same classes of records, with the cells of one column taken out of the table."""
+    rest = [j for j in range(len(classes.recoding)) if j != column]
+    table = replace(
+        classes.table, domains=tuple(classes.table.domains[j] for j in rest), codes=classes.table.codes[rest]
+    )
+    weights = classes.attribute_weights[rest]
+    return replace(classes, table=table, recoding=tuple(classes.recoding[j] for j in rest), weights=tuple(weights))
+
+
+def assert_weight_0_is_absence(measure: Measure, classes: ClassTable, column: int) -> None:
+    """Compare a weight of 0 for a column with the same classes without the column, for the value and each record."""
+    weights = classes.attribute_weights
+    weights[column] = 0.0
+    ignored, absent = with_weights(classes, tuple(weights)), without_column(classes, column)
+    assert measure.value(ignored) == pytest.approx(measure.value(absent), rel=1e-9, abs=1e-12)
+    if not measure.ties:
+        found, expected = (measure.property(each, measure.columns(each)[0]).records() for each in (ignored, absent))
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def drawn_weights(data: st.DataObject, classes: ClassTable) -> tuple[float, ...]:
+    each = st.floats(0.125, 8.0, allow_nan=False)
+    return tuple(data.draw(st.lists(each, min_size=len(classes.recoding), max_size=len(classes.recoding))))
+
+
+@WEIGHED
+@given(data=st.data())
+def test_column_with_weight_0_counts_as_absent(measure: Measure, data: st.DataObject) -> None:
+    classes = data.draw(class_tables())
+    classes = with_weights(classes, drawn_weights(data, classes))
+    if len(classes.recoding) > 1 and answered(measure, classes):
+        assert_weight_0_is_absence(measure, classes, data.draw(st.integers(0, len(classes.recoding) - 1)))
+
+
+@pytest.mark.parametrize("name", [each.name for each in LOSSES if each.reads in ("cells", "originals")])
+def test_law_of_weights_finds_a_loss_that_ignores_them(name: str) -> None:
+    """Every loss of cells, made wrong by ignoring the weights, breaks the law on six rows; so do the exceptions."""
+    measure, classes = known_measures()[name], classify(six_records(), at_levels(six_records(), (2, 1)))
+
+    def unweighted(classes: ClassTable) -> Property:
+        return measure.function(with_weights(classes, ()))
+
+    wrong = replace(measure, function=unweighted)
+    for column in range(2):
+        with pytest.raises(AssertionError):
+            assert_weight_0_is_absence(wrong, classes, column)
+
+
+@pytest.mark.parametrize("name", WITHOUT_COLUMN_WEIGHTS)
+@given(data=st.data())
+def test_losses_without_column_weights_ignore_them(name: str, data: st.DataObject) -> None:
+    """The entry of a loss that has weights after all is refused: it would hide a loss that is wrong."""
+    measure, classes = known_measures()[name], data.draw(class_tables())
+    if answered(measure, classes):
+        assert measure.value(with_weights(classes, drawn_weights(data, classes))) == measure.value(classes)
+
+
+@pytest.mark.parametrize(
+    "measure", [each for each in LOSSES if each.walked and each.walked.from_margins], ids=lambda measure: measure.name
+)
+@given(data=st.data())
+def test_value_from_margins_has_the_same_weights(measure: Measure, data: st.DataObject) -> None:
+    table = data.draw(tables())
+    node = data.draw(levels(table))
+    classes = classify(table, at_levels(table, node))
+    classes = with_weights(classes, drawn_weights(data, classes))
+    covered = classes.covers @ classes.rows
+    figures = NodeFigures(table, classes.attribute_weights, np.array([node]), np.array([table.rows]), covered[None, :])
+    assert measure.walked is not None
+    assert float(measure.walked.value(figures)[0]) == pytest.approx(measure.value(classes), rel=1e-9, abs=1e-12)

@@ -78,7 +78,7 @@ def test_loss_of_every_node_equals_arx(shared: Path, arx_adult: sf.Study, step: 
         nodes = list(csv.reader(file))[1:]
     assert len(nodes) == 12960
     levels = np.array([[int(level) for level in row[:9]] for row in nodes], dtype=np.int32)
-    figures = LatticeProblem(table, [Goal(loss, "min")], 301, floor=5).figures(levels)
+    figures = LatticeProblem(table, [Goal(loss, "min")], 301, least_size=5).figures(levels)
     np.testing.assert_allclose(figures.values[:, 0], [float(row[9]) for row in nodes], atol=1e-9)
     assert (figures.suppressed <= 301).tolist() == [row[10] == "1" for row in nodes]
     for row in nodes[::step]:

@@ -1,7 +1,8 @@
-"""Best first: descents from many starts, for lattices that are too large to decide node by node.
+"""Best-first search: descents from many starts, for lattices that are too large for an exact search.
 
-A step goes to the best neighbour: a level up or down in one column or, where none is better, up in one and down in
-another. What a bound shows to be no better is never evaluated. The result is the best found, not proven.
+A step goes to the best neighbour: a level up or down in one column or, if none is better, up in one column and down in
+another. A node is not evaluated if its bound shows that it is no better. The result is the best node found, without a
+proof that it is optimal.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import numpy as np
 from sfumato.algorithms.evaluation import Memory
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 
-PATIENCE = 12  # starts without a better node, after which it ends
+PATIENCE = 12  # the search ends after so many starts without a better node
 AT_ONCE = 32
-PENALTY = 2.0  # of breaking a limit by as much as there is; a way to a better node may lead through one that does
+PENALTY = 2.0  # for the largest violation: the path to a better node may lead through one that violates a limit
 SHAKES = (3, 7)  # steps that turn the best node into a start
 
 Bound = Callable[[Codes], Floats]
@@ -29,10 +30,10 @@ def best_first(
     patience: int = PATIENCE,
     stop: Callable[[int], bool] = lambda evaluated: False,
 ) -> int | None:
-    """The place in the memory of the node with the least of one objective that meets the limits; None if none does.
+    """Return the index in the memory of the best feasible node for one objective, or None if no node is feasible.
 
-    `bound(nodes)` are values that the nodes cannot be below. `starts` come first, then every second one is drawn at
-    random and every other one is the best node, shaken.
+    `bound(nodes)` are lower bounds of the values of nodes. The descents begin at `starts`, then alternately at a random
+    node and at the best node after some random steps.
     """
     top = np.array(memory.shape, dtype=np.int32) - 1
     descent = _Descent(memory, bound, stop)
@@ -57,7 +58,7 @@ def _start(descent: _Descent, top: Codes, rng: np.random.Generator, drawn: bool)
 
 
 class _Descent:
-    """What descents share: the memory, the best so far, and whether to stop."""
+    """The state that all descents share: the memory, the best node so far, and the condition to stop."""
 
     def __init__(self, memory: Memory, bound: Bound, stop: Callable[[int], bool]) -> None:
         self.memory, self.bound, self.stop = memory, bound, stop
@@ -66,14 +67,14 @@ class _Descent:
         ends = np.stack([np.zeros(len(memory.shape), np.int32), np.array(memory.shape, np.int32) - 1])
         places = memory.ask(ends)
         self.scale = max(float(np.abs(memory.all.values[places, 0]).max()), 1e-300)
-        self._note(places)  # whenever the search is stopped, the coarsest node is at hand if it meets the limits
+        self._note(places)  # a search that is stopped early can then return the coarsest node, if it is feasible
 
     def run(self, node: Codes) -> None:
-        """Go down from a node until no neighbour is better."""
+        """Descend from a node until no neighbour is better."""
         best = float(self._scores(node[None])[0])
         while not self.stopped:
             for some in _near(node, self.memory.shape):
-                # A score is never below its bound, so what the bound shows to be no better need not be asked.
+                # A score is never below its bound, so a node whose bound is no better need not be evaluated.
                 hopeful = some[self.bound(some) / self.scale < best]
                 scores = self._scores(hopeful)
                 if len(scores) and scores.min() < best - 1e-12:
@@ -94,7 +95,7 @@ class _Descent:
         return np.asarray(evaluated.values[:, 0] / self.scale + PENALTY * evaluated.violation)
 
     def _note(self, places: Counts64) -> None:
-        """Keep the best of some evaluated nodes if it meets the limits and is better than what there was."""
+        """Keep the best of some evaluated nodes if it is feasible and better than the best so far."""
         evaluated = self.memory.all[places]
         meets: Flags = evaluated.feasible
         if meets.any():
@@ -104,7 +105,7 @@ class _Descent:
 
 
 def _near(node: Codes, shape: tuple[int, ...]) -> Iterator[Codes]:
-    """The neighbours of a node in handfuls: first all that are one step away, then exchanges."""
+    """Return the neighbours of a node in batches: first those one step away, then exchanges of two levels."""
     step = np.eye(len(shape), dtype=np.int32)
     up, down = step[node + 1 < np.array(shape)], step[node > 0]
     yield np.concatenate([node + up, node - down])

@@ -1,4 +1,4 @@
-"""Dominance, fronts and the figures a front is judged by. Everything is minimised."""
+"""Dominance, fronts and quality indicators of fronts. All objectives are minimised."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIGITS = 12
 
 
 def comparable(values: Floats, digits: int = DIGITS) -> Floats:
-    """Values rounded to some significant digits, so that rounding noise does not decide dominance.
+    """Round values to some significant digits, so that rounding errors do not decide dominance.
 
     >>> comparable(np.array([0.1 + 0.2, 201700.36300000001])).tolist()
     [0.3, 201700.363]
@@ -31,7 +31,7 @@ def comparable(values: Floats, digits: int = DIGITS) -> Floats:
 
 
 def non_dominated(values: Floats) -> Flags:
-    """Which rows no other row dominates; equal rows are all kept.
+    """Return which rows no other row dominates. Equal rows are all kept.
 
     >>> non_dominated(np.array([[1.0, 2.0], [2.0, 1.0], [2.0, 2.0]])).tolist()
     [True, True, False]
@@ -44,7 +44,7 @@ def non_dominated(values: Floats) -> Flags:
 
 
 def _finite(values: Floats) -> Floats:
-    """The values with infinities as the largest and smallest numbers of their column: moocore takes none.
+    """Replace infinities by numbers outside the range of their column, because moocore accepts none.
 
     >>> non_dominated(np.array([[np.inf, 0.5, 3.0], [np.inf, 0.2, 4.0], [0.0, 0.6, 5.0]])).tolist()
     [True, True, True]
@@ -61,7 +61,7 @@ def _finite(values: Floats) -> Floats:
 
 
 def first_non_dominated(values: Floats) -> Flags:
-    """Which rows no other row dominates; of equal rows the first.
+    """Return which rows no other row dominates. Of equal rows the first is kept.
 
     >>> first_non_dominated(np.array([[1.0, 2.0], [1.0, 2.0], [2.0, 1.0]])).tolist()
     [True, False, True]
@@ -74,7 +74,7 @@ def first_non_dominated(values: Floats) -> Flags:
 
 
 def ranks(values: Floats) -> Counts64:
-    """The front of each point: 0 if nothing dominates it, 1 if only points of front 0 do, and so on.
+    """Return the rank of each point: 0 if no point dominates it, 1 if only points of rank 0 do, and so on.
 
     >>> ranks(np.array([[1.0, 2.0], [2.0, 1.0], [2.0, 2.0], [3.0, 3.0]])).tolist()
     [0, 0, 1, 2]
@@ -85,18 +85,21 @@ def ranks(values: Floats) -> Counts64:
 
 
 def dominates(left: Floats, right: Floats) -> bool:
-    """Whether the left is no worse in everything and better in something."""
+    """Return whether the left point is no worse in all objectives and better in one."""
     return bool(np.all(left <= right) and np.any(left < right))
 
 
 def hypervolume(values: Floats, reference: Floats) -> float:
-    """The volume that a front dominates, up to a reference point."""
+    """Return the volume that a front dominates, up to a reference point."""
     inside = values[np.all(values < reference, axis=1)]
     return float(moocore.hypervolume(inside, ref=reference)) if len(inside) else 0.0
 
 
 def convergence_error(points: Floats, front: Floats) -> tuple[float, float]:
-    """CE: distances of found points to the true front, each index divided by its maximum there; sum and mean."""
+    """Return the sum and the mean of CE: the distances of the found points to the true front.
+
+    Each objective is divided by its maximum on the true front.
+    """
     scale = np.abs(front).max(axis=0)
     scale[scale == 0] = 1.0
     distances = np.linalg.norm(points[:, None, :] / scale - front[None, :, :] / scale, axis=2).min(axis=1)
@@ -104,7 +107,7 @@ def convergence_error(points: Floats, front: Floats) -> tuple[float, float]:
 
 
 def representation_ratio(points: Floats, front: Floats, epsilon: Floats) -> float:
-    """RR: the share of the true front's non-dominated boxes that hold a found point."""
+    """Return RR: the share of the true front's non-dominated boxes with a found point."""
     boxes = np.unique(boxes_of(front, epsilon), axis=0)
     marked = {tuple(box) for box in boxes[non_dominated(boxes)].tolist()}
     held = {tuple(box) for box in boxes_of(points, epsilon).tolist()}
@@ -112,16 +115,16 @@ def representation_ratio(points: Floats, front: Floats, epsilon: Floats) -> floa
 
 
 def boxes_of(values: Floats, epsilon: Floats) -> Floats:
-    """The box of each point: its values divided by ε, which is in the unit of each index, and floored.
+    """Return the ε-box of each point: its values divided by ε and rounded down.
 
-    A maximised index is held negated here, so its boxes are closed at their upper end. The paper's floor of the natural
-    value would close them below; this is the reading that lands on the reference figures for every ε.
+    Maximised objectives are negated here, so their boxes are closed at the upper end. With the paper's floor of the
+    natural value they would be closed at the lower end. This reading gives the reference figures for every ε.
     """
     return np.asarray(np.floor(comparable(values / epsilon)))
 
 
 def dominated_by(bounds: Floats, archive: Floats) -> Flags:
-    """Which rows a row of the archive dominates; the archive holds no row that another one dominates.
+    """Return which rows the archive dominates. No row of the archive may dominate another.
 
     >>> dominated_by(np.array([[2.0, 2.0], [1.0, 2.0], [0.0, 9.0]]), np.array([[1.0, 2.0], [2.0, 1.0]])).tolist()
     [True, False, False]
@@ -139,7 +142,8 @@ def dominated_by(bounds: Floats, archive: Floats) -> Flags:
 
 @compiled
 def first_dominator(bounds: Floats, archive: Floats) -> Counts64:
-    """For each row, an archive row that dominates it, or -1."""
+    """Return for each row an archive row that dominates it, or -1."""
+    # The loops end at the first worse objective and at the first dominator, which numpy would compute in full.
     dominators = np.full(len(bounds), -1, np.int64)
     for i in range(len(bounds)):
         for a in range(len(archive)):
@@ -159,9 +163,9 @@ def first_dominator(bounds: Floats, archive: Floats) -> Counts64:
 
 @compiled
 def leave_dominated(values: Floats, start: Counts64, kept: Flags) -> None:
-    """Mark as not kept what another row of its group dominates, and of equal rows all but the first.
+    """Set `kept` to False for rows that a row of their group dominates, and for all but the first of equal rows.
 
-    `start[i]:start[i + 1]` are the rows of group i: `first_non_dominated` for many small groups.
+    `start[i]:start[i + 1]` are the rows of group i. This is `first_non_dominated` for many small groups.
 
     >>> kept = np.ones(5, dtype=np.bool_)
     >>> rows = np.array([[1.0, 2.0], [1.0, 2.0], [2.0, 1.0], [1.0, 3.0], [0.0, 4.0]])
@@ -183,7 +187,7 @@ def leave_dominated(values: Floats, start: Counts64, kept: Flags) -> None:
 
 
 class BoxArchive:
-    """The updator of the paper (algorithm 1): at most one member per box, and no box dominated by another.
+    """An ε-dominance archive (algorithm 1 of the paper): one member per box, and no box dominates another.
 
     >>> archive = BoxArchive(np.array([1.0, 1.0]))
     >>> archive.add(np.array([3.2, 1.0]), 0), archive.add(np.array([3.1, 1.0]), 1), archive.add(np.array([5.0, 9.0]), 2)
@@ -203,7 +207,7 @@ class BoxArchive:
         return self._values
 
     def add(self, value: Floats, member: int) -> bool:
-        """Offer a candidate; says whether it was taken."""
+        """Add a candidate if the archive accepts it, and return whether it did."""
         value = comparable(value)
         box = boxes_of(value, self.epsilon)
         same = np.all(self._boxes == box, axis=1)

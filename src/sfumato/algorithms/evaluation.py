@@ -1,7 +1,4 @@
-"""What an algorithm asks of a problem, and the memory that never asks twice.
-
-Which candidates were seen before, by a 64-bit number each.
-"""
+"""Evaluated nodes of a lattice and their cache, and a set of the candidates that were seen before."""
 
 from __future__ import annotations
 
@@ -19,9 +16,10 @@ from sfumato.base.compiled import compiled
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """Releases of nodes, those of a node together: objective values, all minimised, and how far each breaks the limits.
+    """The releases of nodes: their objective values, all minimised, and their violation of the limits.
 
-    A node has one release or several; `bounds` are those of the node. `details` are what its problem keeps of each.
+    A node has one release or several, in consecutive rows. `bounds` are the bounds of the node. `details` are further
+    figures that the problem keeps of each release.
     """
 
     nodes: Codes
@@ -32,7 +30,7 @@ class Evaluated:
 
     @property
     def feasible(self) -> Flags:
-        """Whether each meets the limits."""
+        """Return whether each release meets the limits."""
         return np.asarray(self.violation == 0)
 
     def __getitem__(self, rows: Counts64 | Flags) -> Evaluated:
@@ -44,10 +42,10 @@ Evaluate = Callable[[Codes], Evaluated]
 
 
 class Memory:
-    """Every node evaluated so far, in order. Asking for a node again costs nothing and is not counted again.
+    """A cache of all evaluated nodes, in order. A node is evaluated and counted once.
 
-    The place of a node is that of its first release. `known` are nodes that an earlier run evaluated: asking for one is
-    counted, and costs nothing either.
+    The index of a node is that of its first release. `known` are nodes that an earlier run evaluated. They are counted
+    when they are requested, without an evaluation.
     """
 
     def __init__(self, evaluate: Evaluate, shape: tuple[int, ...], known: Evaluated | None = None) -> None:
@@ -63,23 +61,23 @@ class Memory:
 
     @property
     def count(self) -> int:
-        """Unique evaluations."""
+        """Return the number of different nodes that were evaluated."""
         return len(self.position)
 
     def number(self, nodes: Codes) -> Counts64:
-        """Nodes as numbers, in the order of their levels; only where the lattice has so few that they have one."""
+        """Return nodes as numbers in the order of their levels, for lattices whose nodes can be numbered."""
         if self._strides is None:
             raise OverflowError("a lattice with more nodes than whole numbers of 62 bits")
         return np.asarray(nodes.astype(np.int64) @ self._strides)
 
     def keys(self, nodes: Codes) -> list[Hashable]:
-        """What tells nodes apart, however many there are."""
+        """Return a key of each node, for lattices of any size."""
         if self._strides is None:
             return [node.tobytes() for node in np.ascontiguousarray(nodes, dtype=np.int32)]
         return list(self.number(nodes).tolist())
 
     def ask(self, nodes: Codes) -> Counts64:
-        """The places of nodes in the memory, evaluating those that are new."""
+        """Return the indices of nodes in the memory, and evaluate those that are new."""
         keys = self.keys(nodes)
         new: dict[Hashable, int] = {}
         for row, key in enumerate(keys):
@@ -95,11 +93,11 @@ class Memory:
         return np.array([self.position[key] for key in keys], dtype=np.int64)
 
     def seen(self, nodes: Codes) -> Flags:
-        """Which nodes were evaluated before."""
+        """Return which nodes were evaluated before."""
         return np.array([key in self.position for key in self.keys(nodes)], dtype=np.bool_)
 
     def _looked_up(self, keys: list[Hashable], nodes: Codes) -> Evaluated:
-        """New nodes with their values: from the earlier run where it knew them, else evaluated."""
+        """Return the values of new nodes: those of the earlier run if it has them, else evaluated."""
         if self._known is None:
             return self._evaluate(nodes)
         places = self._known_place
@@ -123,7 +121,7 @@ class Memory:
 
     @property
     def all(self) -> Evaluated:
-        """All that was evaluated, in order."""
+        """Return all evaluated releases in order."""
         if self._all is None:
             self._all = _joined(self._parts)
             self._parts = [self._all]
@@ -131,7 +129,7 @@ class Memory:
 
     @property
     def first(self) -> Counts64:
-        """The first release of each node, in the order of evaluation."""
+        """Return the first release of each node, in the order of evaluation."""
         return np.fromiter(self.position.values(), dtype=np.int64, count=len(self.position))
 
 
@@ -140,14 +138,14 @@ def _joined(parts: list[Evaluated]) -> Evaluated:
 
 
 def first_rows(nodes: Codes) -> Counts64:
-    """Where each node begins among releases that stand together by node."""
+    """Return the first row of each node among releases that are grouped by node."""
     new = np.ones(len(nodes), dtype=np.bool_)
     new[1:] = (nodes[1:] != nodes[:-1]).any(axis=1)
     return np.flatnonzero(new)
 
 
 def neighbours(nodes: Codes, shape: tuple[int, ...]) -> Codes:
-    """Every node one level up or down in one column, each once."""
+    """Return every node one level up or down in one column, each once."""
     steps = []
     for column, size in enumerate(shape):
         for step in (-1, 1):
@@ -161,7 +159,7 @@ Hashes = npt.NDArray[np.uint64]
 
 
 class Seen:
-    """A set of numbers that grows by doubling.
+    """A set of 64-bit numbers that identify candidates. It grows by doubling.
 
     >>> seen = Seen()
     >>> seen.new(np.array([3, 5, 3], dtype=np.uint64)).tolist(), seen.new(np.array([5, 0], dtype=np.uint64)).tolist()
@@ -181,11 +179,11 @@ class Seen:
 
     @property
     def keys(self) -> Hashes:
-        """All numbers, in order."""
+        """Return all numbers in ascending order."""
         return np.sort(self._table[self._table > 0])
 
     def new(self, hashes: Hashes) -> Flags:
-        """Put numbers in; says which were not there."""
+        """Add numbers, and return which were new."""
         while 2 * (self._count + len(hashes)) > len(self._table):
             larger = np.zeros(2 * len(self._table), dtype=np.uint64)
             insert(larger, self._table[self._table > 0])
@@ -197,7 +195,7 @@ class Seen:
 
 @compiled
 def insert(table: Hashes, hashes: Hashes) -> Flags:
-    """Insert by open addressing; 0 marks an empty place, so the number 0 is held as 1's neighbour."""
+    """Insert numbers by open addressing. 0 marks an empty slot, so the number 0 is stored as another number."""
     mask = np.uint64(len(table) - 1)
     fresh = np.zeros(len(hashes), np.bool_)
     for i in range(len(hashes)):

@@ -1,9 +1,10 @@
-"""The complete front without visiting every node: bounds that are monotone along the lattice discard whole regions.
+"""Branch and bound on a lattice: the complete front without an evaluation of every node.
 
-Each objective gives an optimistic bound at every node: known beforehand (a loss with nothing suppressed is), or taken
-from evaluated nodes (no finer node has a better k than a coarser one). It bounds every release of the node. A node is
-excluded when a point of the archive dominates its bounds, or when a bound breaks a limit. What is neither evaluated nor
-excluded is undecided; the search ends when nothing is, and until then it can say which part is proven.
+Each objective has an optimistic bound at every node. The bound is known in advance (such as a loss without suppression)
+or follows from evaluated nodes (no finer node has a better k than a coarser one). It holds for every release of the
+node. A node is excluded if a point of the archive dominates its bounds, or if a bound violates a limit. A node that is
+neither evaluated nor excluded is undecided. The search ends when no node is undecided. Until then the certificate
+states which part of the front is proven.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from sfumato.algorithms.evaluation import Evaluated, Memory
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 
 OPEN, EVALUATED, DOMINATED, INFEASIBLE = range(4)
-SHARE = 1024  # of the undecided nodes, one in so many is evaluated at once
+SHARE = 1024  # one in so many undecided nodes is evaluated in a batch
 PROMISING = 16
 
 
 @dataclass(frozen=True)
 class Bound:
-    """How an objective (or a limited figure) is bounded over the lattice; all minimised.
+    """The bounds of an objective, or of a limited figure, over the lattice. All are minimised.
 
-    `known` has the bound of every node, if it needs no evaluation. `moves` says how the bound of an evaluated node
-    moves when it is generalized further: "falls", "rises", or None when it tells nothing about others.
+    `known` has the bound of every node if it needs no evaluation. `moves` says whether the bound of an evaluated node
+    "falls" or "rises" when the node is generalized further. None means that it implies nothing about other nodes.
     """
 
     name: str
@@ -38,7 +39,7 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Why the front is complete: the state of every node, and for excluded ones the bounds they were excluded by."""
+    """The proof that a front is complete: the state of every node, and the bounds of those that were excluded."""
 
     state: Codes
     bounds: Floats
@@ -51,7 +52,7 @@ class Certificate:
         return not np.any(self.state == OPEN)
 
     def as_dict(self) -> dict[str, object]:
-        """The counts: evaluated, excluded by dominated bounds, excluded by a limit, and what is not proven."""
+        """Return the numbers of nodes: evaluated, excluded by dominated bounds, excluded by a limit, not proven."""
         counts = np.bincount(self.state, minlength=4)
         return {
             "nodes": len(self.state),
@@ -73,9 +74,9 @@ def exact(
     stop: Callable[[int, int], bool] = lambda evaluated, undecided: False,
     batch: int = 128,
 ) -> Certificate:
-    """Evaluate undecided nodes in batches until none is left, or `stop(evaluated, undecided)` says so.
+    """Evaluate undecided nodes in batches until none is left or `stop(evaluated, undecided)` is true.
 
-    The first `len(values)` bounds are those of the objectives, in order; further ones are limits only.
+    The first `len(values)` bounds are those of the objectives, in order. The others are only limits.
     """
     shape, size = memory.shape, int(np.prod(memory.shape))
     state = np.zeros(size, dtype=np.int32)
@@ -84,7 +85,7 @@ def exact(
         if bound.known is not None:
             best[column] = bound.known
     grid = np.array(np.unravel_index(np.arange(size), shape), dtype=np.int32).T
-    chosen = np.unique(np.array([0, size - 1]))  # both ends are always on some front
+    chosen = np.unique(np.array([0, size - 1]))  # the finest and the coarsest node are each on some front
     archive: Floats | None = None
     looked_at = 0
     while True:
@@ -105,7 +106,7 @@ def exact(
             return Certificate(state, best, objectives, limits, len(result.values))
         number = min(max(batch, len(undecided) // SHARE), len(undecided))
         if result.values.shape[1] == 1 and bounds[0].known is not None:
-            # One objective whose bound is known: some of the most promising nodes give a point that excludes many.
+            # With one objective and a known bound, some of the most promising nodes give a point that excludes many.
             first = undecided[np.argsort(best[0, undecided], kind="stable")[:PROMISING]]
             chosen = np.union1d(first, rng.choice(undecided, max(number - len(first), 1), replace=False))
         else:
@@ -114,7 +115,7 @@ def exact(
 
 
 def front_of(evaluated: Evaluated) -> Counts64:
-    """The places of the feasible non-dominated releases; of equal values, the first in the order of levels."""
+    """Return the indices of the feasible non-dominated releases. Of equal values the first by levels is kept."""
     feasible = np.flatnonzero(evaluated.feasible)
     kept = feasible[non_dominated(evaluated.values[feasible])]
     order = np.lexsort(evaluated.nodes[kept].T[::-1])
@@ -123,17 +124,17 @@ def front_of(evaluated: Evaluated) -> Counts64:
 
 
 def _learn(best: Floats, values: Floats, nodes: Counts64, shape: Sequence[int], rises: bool) -> None:
-    """Note the bounds of evaluated nodes, each once, and of all that they bound."""
+    """Update the bounds of evaluated nodes, and of all nodes for which these are bounds too."""
     higher = values > best[nodes]
     best[nodes[higher]] = values[higher]
-    if higher.any():  # else whatever gave these nodes their bounds gave them to the others too
+    if higher.any():  # else the other nodes have these bounds already
         spread(best, shape, rises)
 
 
 def spread(best: Floats, shape: Sequence[int], rises: bool) -> None:
-    """Give the bound of each node to all nodes that are finer (to the coarser ones, if a bound rises), in place.
+    """Apply the bound of each node to all finer nodes (to the coarser ones, if a bound rises), in place.
 
-    One pass per column, whatever was evaluated: a node takes over the bound of its neighbour, level after level.
+    One pass for each column is enough: level after level, a node takes over the bound of its neighbour.
 
     >>> best = np.array([0.0, 5.0, 1.0, 2.0, 3.0, 4.0])
     >>> spread(best, (2, 3), rises=False)

@@ -1,11 +1,9 @@
-"""One loop for NSGA-II and its memetic form: breed, evaluate, improve archive members locally, select.
+"""NSGA-II (Deb et al. 2002) and a memetic form of it, with an archive of all non-dominated points.
 
-The loop knows candidates as rows of bits and a problem as a few functions. All that it needs to go on is in its state,
-so a run that was broken off goes on to the result of an unbroken one.
-
-NSGA-II's selection (Deb et al. 2002): non-dominated ranks, crowding within a rank, binary tournaments.
-
-An archive of every non-dominated point seen, with the candidate each came from.
+A generation breeds and evaluates offspring, improves members of the archive by local search, and selects. Selection
+uses non-dominated ranks, crowding distances and binary tournaments. Candidates are rows of bits, and the problem is a
+few functions. The state has everything that the loop needs, so an interrupted run that is resumed has the same result
+as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -21,13 +19,13 @@ from sfumato.algorithms.evaluation import Hashes, Seen
 from sfumato.base.arrays import Counts64, Flags, Floats
 from sfumato.plans.segments import Bits
 
-WORST = 1e300  # stands for what cannot be had, so that distances stay numbers
+WORST = 1e300  # replaces infinity, so that distances stay finite
 
 
 def crowding(values: Floats, rank: Counts64) -> Floats:
-    """How far a point's neighbours of the same rank are, over all objectives; the ends of a rank are infinitely far.
+    """Return the crowding distance of each point within its rank. It is infinite at the ends of a rank.
 
-    All ranks are done at once: sorted by rank and value, neighbours stand side by side.
+    All ranks are computed together: after sorting by rank and value, neighbours are in consecutive rows.
     """
     count = len(values)
     distance = np.zeros(count)
@@ -52,7 +50,7 @@ def crowding(values: Floats, rank: Counts64) -> Floats:
 
 
 def survivors(values: Floats, count: int) -> tuple[Counts64, Counts64, Floats]:
-    """The best points by rank, then by crowding: their places, ranks and crowding."""
+    """Return the best points by rank and crowding distance: their indices, ranks and distances."""
     rank = ranks(values)
     crowd = crowding(values, rank)
     best = np.lexsort((-crowd, rank))[:count]
@@ -60,16 +58,17 @@ def survivors(values: Floats, count: int) -> tuple[Counts64, Counts64, Floats]:
 
 
 def tournament(rank: Counts64, crowd: Floats, count: int, rng: np.random.Generator) -> Counts64:
-    """Winners of binary tournaments: the lower rank, then the less crowded, then the first drawn."""
+    """Return the winners of binary tournaments: the lower rank, then the larger distance, then the first drawn."""
     one, two = rng.integers(0, len(rank), (2, count))
     second = (rank[two] < rank[one]) | ((rank[two] == rank[one]) & (crowd[two] > crowd[one]))
     return np.asarray(np.where(second, two, one))
 
 
 class Archive:
-    """Non-dominated values; of equal ones the first. `members` are numbers that the caller gives to candidates.
+    """An archive of non-dominated points. Of equal points it keeps the first. `members` are the caller's numbers.
 
-    Where `grid` is above 0, an objective is compared in steps of it: real-valued objectives have no end of points.
+    An objective with a `grid` above 0 is rounded to its steps for comparisons. Without it, an objective with real
+    values would have too many non-dominated points.
 
     >>> archive = Archive(np.zeros(2))
     >>> archive.add(np.array([[1.0, 2.0], [2.0, 1.0], [2.0, 2.0], [1.0, 2.0]]), np.arange(4)).tolist()
@@ -87,35 +86,38 @@ class Archive:
         return len(self.members)
 
     def better(self, values: Floats) -> Counts64:
-        """The places of points that would be taken: neither a member nor an earlier point is as good in everything."""
-        return np.flatnonzero(self._standing(values)[len(self) :])
+        """Return the indices of points that would be accepted: no member or earlier point is as good in all."""
+        return np.flatnonzero(self._non_dominated(values)[len(self) :])
 
     def add(self, values: Floats, members: Counts64) -> Counts64:
-        """Offer points; returns the places of those that were taken."""
-        standing = self._standing(values)
-        kept, taken = standing[: len(self)], np.flatnonzero(standing[len(self) :])
+        """Add the points that are non-dominated, and return their indices."""
+        undominated = self._non_dominated(values)
+        kept, taken = undominated[: len(self)], np.flatnonzero(undominated[len(self) :])
         if len(taken):
             self.values = np.vstack([self.values[kept], values[taken]])
             self.members = np.concatenate([self.members[kept], members[taken]])
         return taken
 
-    def _standing(self, values: Floats) -> Flags:
-        """Which of the members and the points behind them are non-dominated, the first of equal ones."""
+    def _non_dominated(self, values: Floats) -> Flags:
+        """Return which of the members, followed by new points, are non-dominated, the first of equal ones."""
         finite = np.isfinite(values).all(axis=1)
         both = np.vstack([self.values, values[finite]])
         step = np.where(self.grid > 0, self.grid, 1.0)
         both = np.where(self.grid > 0, np.ceil(both / step - 1e-9), both)
-        standing = np.zeros(len(self) + len(values), dtype=np.bool_)
+        undominated = np.zeros(len(self) + len(values), dtype=np.bool_)
         places = np.concatenate([np.arange(len(self)), len(self) + np.flatnonzero(finite)])
-        standing[places] = first_non_dominated(both)
-        return standing
+        undominated[places] = first_non_dominated(both)
+        return undominated
 
 
-NEARBY, FARTHER = 3, 12  # places along the front between the point aimed at and a member rebuilt, or mixed into it
+NEARBY, FARTHER = (
+    3,
+    12,
+)  # most steps along the front from the target to the member that is rebuilt, and to its mate
 
 
 class Neighbours(Protocol):
-    """The small changes of one candidate, those that were not seen before."""
+    """The neighbours of one candidate that were not seen before."""
 
     def __len__(self) -> int: ...
 
@@ -123,7 +125,7 @@ class Neighbours(Protocol):
 
 
 class Problem(Protocol):
-    """What the loop asks of a problem. Values are minimised; a candidate may have several variants, each a point."""
+    """The interface of a problem. Values are minimised. A candidate may have several variants, each a point."""
 
     @property
     def objectives(self) -> int: ...
@@ -138,32 +140,37 @@ class Problem(Protocol):
     def jolted(self, parents: Bits, rng: np.random.Generator) -> Bits: ...
 
     def mixed(self, parents: Bits, mates: Bits, rng: np.random.Generator) -> Bits:
-        """Each parent with some whole parts of its mate. Asked only where there are `rebuilds`."""
+        """Return each parent with some columns of its mate. It is called only if there are `rebuilds`."""
         ...
 
     def hashes(self, bits: Bits) -> Hashes: ...
 
     def values(self, bits: Bits) -> Floats:
-        """(candidate, variant, objective); infinite where a variant cannot be had."""
+        """Return values by candidate, variant and objective. They are infinite for variants that do not exist."""
         ...
 
     def fitness(self, values: Floats) -> Floats:
-        """(candidate, objective): the variant that a candidate is selected by."""
+        """Return values by candidate and objective, of the variant by which a candidate is selected."""
         ...
 
     def neighbours(self, parents: Bits, seen: Seen) -> list[tuple[Neighbours, Floats]]: ...
 
     def rebuilt(self, parents: Bits, disturbed: Bits, targets: Floats, rng: np.random.Generator) -> tuple[Bits, int]:
-        """What each parent was disturbed to, made as good as its parts one by one can be at the first objective of its
-        target, those that were disturbed last; and how many parts were looked at. Asked only where there are
-        `rebuilds`."""
+        """Return candidates with their columns optimised one after the other, and the number of columns optimised.
+
+        The first objective is kept at the value of the target. Columns that were changed in the parent come last. It is
+        called only if there are `rebuilds`.
+        """
         ...
 
 
 @dataclass
 class Settings:
-    """Population, generations, and how many candidates are improved locally in each (0: plain NSGA-II): by all their
-    small changes (`sweeps`), and by making their parts anew (`rebuilds`)."""
+    """The size of the population, the number of generations, and the extent of local search in each.
+
+    `sweeps` is the number of candidates whose neighbours are all evaluated, `rebuilds` the number of those whose
+    columns are optimised. If both are 0, the algorithm is NSGA-II.
+    """
 
     population: int = 100
     generations: int = 250
@@ -175,7 +182,7 @@ class Settings:
 
 @dataclass
 class Walker:
-    """A candidate on its way from a jolted archive member back towards the front."""
+    """A candidate that returns to the front by local search, after a random change of an archive member."""
 
     bits: Bits
     target: Floats
@@ -184,7 +191,7 @@ class Walker:
 
 @dataclass
 class State:
-    """All that the loop needs to go on."""
+    """The state of a run, from which it can be resumed."""
 
     generation: int
     rng: np.random.Generator
@@ -200,7 +207,7 @@ class State:
     walkers: list[Walker] = field(default_factory=list)
 
     def forget(self) -> None:
-        """Let go of candidates that left the archive."""
+        """Delete the candidates that are no longer in the archive."""
         live = set(self.archive.members.tolist())
         self.bits = {member: bits for member, bits in self.bits.items() if member in live}
         self.variants = {member: variant for member, variant in self.variants.items() if member in live}
@@ -208,7 +215,7 @@ class State:
 
 
 def start(problem: Problem, settings: Settings, seeds: Bits, rng: np.random.Generator) -> State:
-    """A population of the seeds and random candidates, evaluated."""
+    """Create and evaluate a population of the seeds and random candidates."""
     fresh = problem.sampled(rng, settings.population)
     candidates = np.vstack([seeds, fresh]).astype(np.uint8)
     width = candidates.shape[1]
@@ -221,7 +228,7 @@ def start(problem: Problem, settings: Settings, seeds: Bits, rng: np.random.Gene
 
 
 def evaluate(problem: Problem, state: State, candidates: Bits) -> tuple[Bits, Floats]:
-    """Evaluate the candidates that were not seen before, and offer them to the archive."""
+    """Evaluate the candidates that were not seen before, and add them to the archive."""
     fresh = candidates[state.seen.new(problem.hashes(candidates))]
     if not len(fresh):
         return fresh, np.empty((0, problem.objectives))
@@ -229,7 +236,7 @@ def evaluate(problem: Problem, state: State, candidates: Bits) -> tuple[Bits, Fl
 
 
 def keep(problem: Problem, state: State, fresh: Bits) -> Floats:
-    """Evaluate candidates in full and offer every variant to the archive. Returns their fitness."""
+    """Evaluate candidates, add every variant to the archive, and return the fitness."""
     values = problem.values(fresh)
     state.evaluations += len(fresh)
     flat = values.reshape(-1, values.shape[2])
@@ -245,7 +252,7 @@ def keep(problem: Problem, state: State, fresh: Bits) -> Floats:
 
 
 def step(problem: Problem, settings: Settings, state: State) -> None:
-    """One generation."""
+    """Run one generation."""
     rng = state.rng
     order, rank, crowd = survivors(state.fitness, len(state.fitness))
     chosen = order[tournament(rank, crowd, settings.population, rng)]
@@ -267,7 +274,7 @@ def step(problem: Problem, settings: Settings, state: State) -> None:
 
 
 def improve(problem: Problem, settings: Settings, state: State) -> tuple[Bits, Floats]:
-    """Look at all small changes of some candidates: archive members not looked at yet, then those of the walkers."""
+    """Evaluate all neighbours of some candidates: archive members not yet explored, then the walkers."""
     members = _unexplored(settings, state)
     state.explored.update(members)
     parents = [state.bits[member] for member in members]
@@ -294,16 +301,16 @@ def improve(problem: Problem, settings: Settings, state: State) -> tuple[Bits, F
         _walk(walker, moves, values, state.archive)
     state.walkers = [walker for walker in state.walkers if walker.steps > 0]
     bits = np.vstack(improved)
-    state.evaluations -= len(bits) - known  # small changes were counted when they were found
+    state.evaluations -= len(bits) - known  # neighbours were counted when they were found
     return bits, keep(problem, state, bits) if len(bits) else np.empty((0, problem.objectives))
 
 
 def rebuild(problem: Problem, settings: Settings, state: State) -> tuple[Bits, Floats]:
-    """Disturb archive members and make their parts anew, for what another member nearby on the front reaches: by small
-    changes, by parts of members nearby, by parts drawn at random.
+    """Change archive members at random and optimise their columns again, aiming at a nearby member of the front.
 
-    They are drawn over the logarithm of the first objective, small values more often: there are few members at those,
-    they are the hardest to improve, and they are what is published.
+    The change is a small one, or columns of a nearby member, or random columns. Targets are drawn uniformly over the
+    logarithm of the first objective, so that small values are drawn more often. There are few members with small
+    values, they are the hardest to improve, and they are the ones that are published.
     """
     rng, archive = state.rng, state.archive
     order = np.argsort(np.abs(archive.values[:, 0]), kind="stable")
@@ -326,7 +333,7 @@ def rebuild(problem: Problem, settings: Settings, state: State) -> tuple[Bits, F
 
 
 def _unexplored(settings: Settings, state: State) -> list[int]:
-    """Archive members whose small changes were not looked at, the newest of random stretches of the front."""
+    """Return archive members whose neighbours were not evaluated yet, the newest of random parts of the front."""
     order = state.archive.members[np.argsort(state.archive.values[:, 0], kind="stable")]
     chunks = np.array_split(order, min(len(order), settings.stretches))
     newest = [max((m for m in chunk.tolist() if m not in state.explored), default=-1) for chunk in chunks]
@@ -337,7 +344,7 @@ def _unexplored(settings: Settings, state: State) -> list[int]:
 
 
 def _walk(walker: Walker, moves: Neighbours, values: Floats, archive: Archive) -> None:
-    """Go to the small change that comes nearest to the point the walker set out from."""
+    """Move a walker to the neighbour that is nearest to the point where the walker began."""
     walker.steps -= 1
     if not len(moves):
         walker.steps = 0
@@ -354,7 +361,7 @@ def run(
     state: State,
     tell: Callable[[State], bool] | None = None,
 ) -> State:
-    """Generations until they are done, or until `tell` says to stop."""
+    """Run all generations, or until `tell` returns that the run is to stop."""
     while state.generation < settings.generations:
         step(problem, settings, state)
         if tell is not None and tell(state):

@@ -18,9 +18,9 @@ TRIES = 8
 
 @dataclass(frozen=True)
 class Hints:
-    """What is known of nodes that were not evaluated.
+    """Bounds of nodes that were not evaluated.
 
-    `known(nodes)` are optimistic values, minus infinity where nothing is known; `moves` says for each objective how a
+    `known(nodes)` are optimistic values, minus infinity if nothing is known. `moves` says for each objective how a
     bound moves when a node is generalized, so that evaluated nodes bound those below or above them.
     """
 
@@ -28,7 +28,7 @@ class Hints:
     moves: tuple[str | None, ...]
 
     def hopeless(self, memory: Memory, archive: BoxArchive, nodes: Codes) -> Flags:
-        """Which nodes cannot be better than the archive, whatever their values are."""
+        """Return which nodes cannot improve the archive, by their bounds."""
         if not len(nodes):
             return np.zeros(0, dtype=np.bool_)
         bounds = self.known(nodes)
@@ -52,11 +52,11 @@ def pbg_ea(
     hints: Hints | None = None,
     stop: Callable[[int], bool] = lambda evaluated: False,
 ) -> BoxArchive:
-    """Search the lattice; the archive's members are places in the memory.
+    """Search the lattice, and return an archive whose members are indices in the memory.
 
-    With hints an iteration visits unvisited neighbours of archive members while there are any that could be better than
-    the archive, then those of the runners-up, and only then breeds; it ends when breeding has changed nothing for a
-    while. That finds more with fewer evaluations. Without, it is the paper's algorithm.
+    Without hints this is the paper's algorithm. With hints an iteration first visits neighbours of archive members that
+    could improve the archive, then those of the second-best nodes. It breeds only if there are none, and it ends when
+    several generations have changed nothing. That finds more points with fewer evaluations.
     """
     archive = BoxArchive(epsilon)
     top = np.array(memory.shape, dtype=np.int32) - 1
@@ -78,7 +78,8 @@ def pbg_ea(
             continue
         second = True
         before = list(archive.members)
-        pool = np.concatenate([places, np.array(archive.members, dtype=np.int64)])  # one that is in both counts twice
+        # A node that is both a parent and a member of the archive is drawn with twice the probability.
+        pool = np.concatenate([places, np.array(archive.members, dtype=np.int64)])
         parents = _selected(memory, pool, population, rng)
         current = _recombined(memory.all.nodes[parents], top, rng)
         if hints is not None:
@@ -89,7 +90,7 @@ def pbg_ea(
 
 
 def _offer(memory: Memory, archive: BoxArchive, nodes: Codes) -> Counts64:
-    """Evaluate nodes and offer the feasible ones to the archive."""
+    """Evaluate nodes and add the feasible ones to the archive."""
     places = memory.ask(nodes)
     evaluated = memory.all
     for number in places.tolist():
@@ -99,7 +100,7 @@ def _offer(memory: Memory, archive: BoxArchive, nodes: Codes) -> Counts64:
 
 
 def _runners_up(memory: Memory, archive: BoxArchive) -> list[int]:
-    """What would be non-dominated if the archive were not there."""
+    """Return the evaluated nodes that would be non-dominated without the archive."""
     evaluated = memory.all
     rest = np.setdiff1d(np.flatnonzero(evaluated.feasible), np.array(archive.members, dtype=np.int64))
     return [int(number) for number in rest[non_dominated(evaluated.values[rest])]]
@@ -108,7 +109,7 @@ def _runners_up(memory: Memory, archive: BoxArchive) -> list[int]:
 def _visit(
     memory: Memory, archive: BoxArchive, members: list[int], limit: int, hints: Hints, rng: np.random.Generator
 ) -> bool:
-    """Evaluate at most `limit` promising unvisited neighbours of some nodes; False if none is left."""
+    """Evaluate at most `limit` promising unvisited neighbours of some nodes, and return whether there were any."""
     if not members:
         return False
     around = neighbours(memory.all.nodes[members], memory.shape)
@@ -121,7 +122,7 @@ def _visit(
 
 
 def _selected(memory: Memory, pool: Counts64, number: int, rng: np.random.Generator) -> Counts64:
-    """Binary tournaments by fitness: the sum, over those that dominate a node, of how many they dominate."""
+    """Select by binary tournaments. The fitness of a node sums, over its dominators, how many nodes they dominate."""
     values = comparable(memory.all.values[pool])
     no_worse = np.all(values[:, None, :] <= values[None, :, :], axis=2)
     better = np.any(values[:, None, :] < values[None, :, :], axis=2)
@@ -133,7 +134,7 @@ def _selected(memory: Memory, pool: Counts64, number: int, rng: np.random.Genera
 
 
 def _recombined(parents: Codes, top: Codes, rng: np.random.Generator) -> Codes:
-    """Single-point crossover of pairs drawn without replacement, then a step up or down in some columns."""
+    """Return offspring by single-point crossover of pairs drawn without replacement, and by mutation."""
     children = parents[rng.permutation(len(parents))].copy()
     columns = children.shape[1]
     for first in range(0, len(children) - 1, 2):
@@ -145,7 +146,7 @@ def _recombined(parents: Codes, top: Codes, rng: np.random.Generator) -> Codes:
 
 
 def _mutated(nodes: Codes, top: Codes, rng: np.random.Generator) -> Codes:
-    """A step up or down, in each column with a chance of one in the number of columns."""
+    """Mutate nodes by a step up or down, in each column with a probability of one over the number of columns."""
     chosen = rng.random(nodes.shape) < 1.0 / nodes.shape[1]
     steps = rng.choice(np.array([-1, 1], dtype=np.int32), size=nodes.shape)
     return np.asarray(np.clip(nodes + chosen * steps, 0, top), dtype=np.int32)
@@ -154,9 +155,9 @@ def _mutated(nodes: Codes, top: Codes, rng: np.random.Generator) -> Codes:
 def _renewed(
     memory: Memory, archive: BoxArchive, nodes: Codes, top: Codes, rng: np.random.Generator, hints: Hints
 ) -> Codes:
-    """Nodes that were visited or are hopeless take further steps: late in a search most children are such.
+    """Replace nodes that were visited or cannot improve the archive, by further random steps.
 
-    Those that find no way out are left out.
+    Late in a search most offspring are such nodes. Those for which no replacement is found are dropped.
     """
     for tries in range(TRIES + 1):
         known = memory.seen(nodes) | hints.hopeless(memory, archive, nodes)

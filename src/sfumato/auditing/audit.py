@@ -1,7 +1,4 @@
-"""Every figure of a table as it stands: all measures, the sizes of its classes, its riskiest columns.
-
-What each quasi-identifier adds to the risk: the figures with the column, and with it left out.
-"""
+"""The audit of a table: all measures, the sizes of its classes, and what each quasi-identifier adds to the risk."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ from sfumato.study import Study
 
 @dataclass(frozen=True)
 class Contribution:
-    """How much of the risk goes away when one column is left out."""
+    """The decrease of risk if one column is left out."""
 
     column: str
     uniques: float
@@ -49,13 +46,13 @@ class Contribution:
 
 
 def contributions(classes: ClassTable) -> list[Contribution]:
-    """For each column, how far the shares of uniques and of right matches fall when it is hidden.
+    """Return for each column how much the shares of uniques and of correct matches fall if it is suppressed.
 
     >>> from sfumato.measures.oracle import six_rows
     >>> [(c.column, round(c.uniques, 3), round(c.marketer_risk, 3), c.k_without) for c in contributions(six_rows())]
     [('age', 0.167, 0.167, 3), ('zip', 0.167, 0.167, 2)]
     """
-    # Only released records: one that is suppressed stays so, whatever is hidden.
+    # Only released records count: a suppressed record stays suppressed, whichever column is left out.
     kept = classes.kept[classes.index]
     units = classes.table.units
     table = replace(
@@ -78,7 +75,7 @@ def contributions(classes: ClassTable) -> list[Contribution]:
 
 
 def _risks(classes: ClassTable, persons: int) -> tuple[float, float]:
-    """The share of unique persons and of right matches, within the file."""
+    """Return the shares of unique persons and of correct matches within the file."""
     unique, matched = (
         classes.per_class(values, hidden=0.0).in_units("min").total()
         for values in (classes.size == 1, 1.0 / classes.size)
@@ -86,13 +83,13 @@ def _risks(classes: ClassTable, persons: int) -> tuple[float, float]:
     return unique / persons, matched / persons
 
 
-SIZES = (1, 2, 3, 5, 10, 50, 10**18)  # classes of similar size stand in one bar
+SIZES = (1, 2, 3, 5, 10, 50, 10**18)  # the bounds of a bar of the histogram
 SHARES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 
 @dataclass(frozen=True, repr=False)
 class Figure:
-    """One measure of a table: its value, its folds, and the value for each sensitive column."""
+    """One measure of a table: its value, its summaries over records, and the value for each sensitive column."""
 
     measure: Measure
     value: float | None
@@ -128,7 +125,7 @@ class Figure:
 
 @dataclass(frozen=True, repr=False)
 class Audit:
-    """What an audit measured. `audit["k"]` is a figure's value; `audit.figures["k"]` has its folds as well.
+    """The result of an audit. `audit["k"]` is the value of a figure, `audit.figures["k"]` has its summaries as well.
 
     >>> import pyarrow, sfumato as sf
     >>> people = pyarrow.table({"age": [31, 31, 42], "ill": ["flu", "none", "flu"]})
@@ -155,7 +152,7 @@ class Audit:
         )
 
     def __getitem__(self, name: str) -> float:
-        """The value of a figure, by a name of its measure; MeasureError says why there is none."""
+        """Return a figure by a name of its measure. Raise MeasureError with the reason if there is none."""
         figure = self.figures[measure(name).name]
         if figure.value is None:
             raise MeasureError(f"{name} could not be measured: {figure.reason}", expected="a figure of this table")
@@ -171,12 +168,11 @@ class Audit:
         return name in self.keys()
 
     def keys(self) -> list[str]:
-        """The names of the figures that could be measured."""
+        """Return the names of the figures that could be measured."""
         return [name for name, figure in self.figures.items() if figure.value is not None]
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """The figures as a frame, one row for each: of the kind of the study's own table, or as asked
-        ("pandas", "polars", "pyarrow").
+        """Return the figures as a frame with one row for each.
 
         Args:
             kind: "pandas", "polars" or "pyarrow"; the kind of the study's own table unless given.
@@ -214,18 +210,18 @@ class Audit:
 
     @property
     def persons(self) -> int | None:
-        """The number of persons that rows belong to; None where rows are persons."""
+        """Return the number of persons that the rows belong to, or None if each row is a person."""
         units = self.classes.table.units
         return None if units is None else units.number
 
     @property
     def holds(self) -> str:
-        """How many records it is of, and of how many persons."""
+        """Return the numbers of records and of persons as a text."""
         of = "" if self.persons is None else f" of {counted(self.persons, 'person')}"
         return f"{counted(self.rows, 'record')}{of}"
 
     def histogram(self) -> tuple[Counts64, Counts64]:
-        """Class sizes and how many released classes have each.
+        """Return the class sizes and the number of released classes of each size.
 
         Returns:
             Two arrays: the sizes that occur, and how many classes have each.
@@ -234,7 +230,7 @@ class Audit:
         return sizes, number
 
     def risk_curve(self) -> tuple[Floats, Floats]:
-        """Share of all records whose prosecutor risk is at least r, for each risk r that occurs, highest first.
+        """Return the share of records whose prosecutor risk is at least r, for each risk r, the highest first.
 
         Returns:
             Two arrays: the risks, and the share of records at each or above.
@@ -245,7 +241,7 @@ class Audit:
         return 1.0 / sizes, np.cumsum(records) / self.classes.records
 
     def as_dict(self) -> dict[str, Any]:
-        """The audit as JSON knows it; infinities are null and named.
+        """Return the audit as values of JSON. Infinities are null and are listed by name.
 
         Returns:
             A dictionary.
@@ -288,7 +284,7 @@ class Audit:
 
 
 def audit(study: Study, path: Any = None) -> Audit:
-    """Measure a study's table, or another (a file, or a table in memory) read the same way, as it stands.
+    """Measure the table of a study, or another table that is read in the same way, without a change to it.
 
     Args:
         study: the table, and what its columns are.
@@ -319,7 +315,7 @@ def _whole(study: Study, path: Any) -> WholeFile:
 
 
 def _about_whole(whole: WholeFile) -> str:
-    """How unique records are over everything that is released, and how many columns no figure counts."""
+    """Describe how many records are unique over all released columns, and how many columns no figure counts."""
     number, share = len(whole.uncounted), 100 * whole.everything.unique_share
     counted_in = "all of them are included in the measures."
     if number:
@@ -332,7 +328,7 @@ def _about_whole(whole: WholeFile) -> str:
 
 
 def figure(classes: ClassTable, measure: Measure) -> Figure:
-    """One measure with all its folds; for several sensitive columns, the folds of the worst."""
+    """Return a measure with all its summaries, for several sensitive columns those of the worst."""
     if reason := measure.available(classes):
         return Figure(measure, None, reason=reason)
     values = {column: measure.value(classes, column) for column in measure.columns(classes)}
@@ -340,7 +336,7 @@ def figure(classes: ClassTable, measure: Measure) -> Figure:
     worst = better(values, key=lambda column: values[column])
     measured = measure.property(classes, worst)
     if measure.reads == "sensitive" and measure.direction == "max":
-        measured = measured.limited(EXEMPT)  # a class in which nothing can be learned has no ℓ to be averaged
+        measured = measured.limited(EXEMPT)  # a class in which nothing can be learned has no ℓ for the mean
     quantiles = dict(zip([f"{share:g}" for share in SHARES], measured.quantiles(SHARES), strict=True))
     named = {column: value for column, value in values.items() if column is not None}
     return Figure(
@@ -355,7 +351,7 @@ def figure(classes: ClassTable, measure: Measure) -> Figure:
 
 
 def _notes(classes: ClassTable) -> list[str]:
-    """What a reader of the figures must know."""
+    """Return the notes that a reader of the figures needs."""
     table = classes.table
     notes = []
     if table.left_out:

@@ -1,11 +1,8 @@
-"""Look at a table nobody has declared anything about yet: its columns, and what singles its records out.
+"""The inspection of a table without declarations: its columns, the sets that single out records, and a first run file.
 
-Small sets of columns that single most records out, looked for over all columns of a table.
-
-Every column and every pair is looked at, and of three columns those that extend the best pairs. Where that would be
-too much work the sets are looked for among some of the rows; the figures that are told are always of all rows.
-
-A run file to start from: what was found out about a table, with a comment wherever something is to be decided.
+The search for small sets of columns that single out most records considers every column, every pair, and the sets of
+three that extend the best pairs. For a large table it uses a part of the rows. The reported shares are always of all
+rows. The run file has a comment at every decision that is left to the publisher.
 """
 
 from __future__ import annotations
@@ -34,18 +31,18 @@ from sfumato.errors import InputError, counted, nearest, shortened
 from sfumato.hierarchies.build import default_widths
 from sfumato.tables.domain import KEYED
 
-WORK = 300_000_000  # rows times pairs that are looked at
+WORK = 300_000_000  # most rows times pairs that are counted
 LEAST_ROWS, MOST_ROWS = 2_000, 1_000_000
 BEAM = 12  # pairs that are extended to three columns
 SHOWN = 3  # sets of each size
-ALONE = 0.5  # a column that singles out so many by itself is left out of larger sets, where it would tell nothing
+ALONE = 0.5  # a column that singles out this share alone is in no larger set, where it would show nothing new
 
-Sets = dict[tuple[int, ...], int]  # places of columns, and how many records they single out
+Sets = dict[tuple[int, ...], int]  # the number of records that the columns at some positions single out
 
 
 @dataclass(frozen=True)
 class Combination:
-    """Columns, and the share of records that nobody shares their values with."""
+    """Columns, and the share of records whose values in these columns no other record has."""
 
     columns: tuple[str, ...]
     unique: float
@@ -53,14 +50,14 @@ class Combination:
 
 @dataclass(frozen=True)
 class SinglingOut:
-    """The sets that single most records out, by size; and among how many rows they were looked for."""
+    """The sets that single out most records, by size, and the number of rows in which they were searched."""
 
     combinations: tuple[Combination, ...]
     rows_searched: int
 
 
 def sets_that_single_out(engine: Engine, source: Source, names: Sequence[str], rows: int) -> SinglingOut:
-    """Look for sets of up to three columns in the table `profiled`, which has a source's columns as clean text."""
+    """Search sets of up to three columns in the table `profiled`, which has the columns of a source as clean text."""
     if not names or rows < 2:
         return SinglingOut((), rows)
     pairs = max(len(names) * (len(names) - 1) // 2, 1)
@@ -79,9 +76,9 @@ def sets_that_single_out(engine: Engine, source: Source, names: Sequence[str], r
 
 
 def best_sets(codes: Counts64) -> list[tuple[tuple[int, ...], float]]:
-    """The sets of up to three columns that single most records out, with the share they do; `codes` by column and row.
+    """Return the sets of up to three columns that single out most records, each with its share of the records.
 
-    Where there are very many rows, every so-manieth is looked at.
+    `codes` are by column and row. Of very many rows only every n-th is used.
 
     >>> best_sets(np.array([[0, 0, 1, 1], [0, 1, 0, 1]]))[-1]
     ((0, 1), 1.0)
@@ -95,7 +92,7 @@ def best_sets(codes: Counts64) -> list[tuple[tuple[int, ...], float]]:
 
 
 def _codes(engine: Engine, source: Source, names: Sequence[str], step: int) -> Counts64:
-    """Each column's values as numbers, for every row or every `step`-th."""
+    """Return the values of each column as numbers, for every `step`-th row."""
     cells = (f"coalesce({source.column(name).sql}, '')" for name in names)
     hashed = ", ".join(f"{engine.hashed([cell])} AS h{position}" for position, cell in enumerate(cells))
     rows = engine.arrays(f"SELECT {hashed} FROM profiled WHERE r % {step} = 0")
@@ -103,7 +100,7 @@ def _codes(engine: Engine, source: Source, names: Sequence[str], step: int) -> C
 
 
 def _chosen(codes: Counts64) -> list[tuple[int, ...]]:
-    """The best sets of one, two and three columns, as places."""
+    """Return the best sets of one, two and three columns, as positions."""
     alone: Sets = {(column,): _unique(codes[column]) for column in range(len(codes))}
     rest = [column for column in range(len(codes)) if alone[(column,)] < ALONE * codes.shape[1]]
     widths = [int(codes[column].max()) + 1 for column in range(len(codes))]
@@ -130,7 +127,7 @@ def _share(codes: Counts64, places: Sequence[int]) -> float:
 
 
 def _unique(key: Counts64) -> int:
-    """How many numbers occur once."""
+    """Return how many numbers occur once."""
     top = int(key.max()) + 1
     if top <= 4 * len(key):
         return int(np.count_nonzero(np.bincount(key, minlength=top) == 1))
@@ -151,7 +148,7 @@ def first_run_file(
     costs: Mapping[str, MissingCost],
     complete: int,
 ) -> str:
-    """The text of a run file. A column that nothing is known about has no role, so nothing runs before it gets one."""
+    """Return the text of a run file. A column without a suggestion has no role, so no command runs until it has one."""
     undecided = sum(suggestion.role is None for _, suggestion in columns)
     head = ["A first run file. The roles are suggestions: check each line and correct it where needed."]
     if undecided:
@@ -180,7 +177,7 @@ def first_run_file(
 
 
 def _data(source: Source, path: str, password_file: str | None, codebook: str | None) -> dict[str, Any]:
-    """The [data] section up to what means missing: what it takes to read the table again, nothing left to detect."""
+    """Return the first part of the section [data]: all settings that reading the table needs, with none to detect."""
     asked = {"path": path, "table": source.settings.table, "query": source.settings.query}
     asked |= {"password_file": password_file}
     settings: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
@@ -203,7 +200,7 @@ def _data(source: Source, path: str, password_file: str | None, codebook: str | 
 
 
 def _candidates(candidates: Mapping[str, Sequence[str]], costs: Mapping[str, MissingCost]) -> list[str]:
-    """What may mean missing: `na` holds for every column, so a code is never put there by itself."""
+    """Return the values that may mean missing as comments. `na` is for every column, so a code is never entered."""
     if not candidates:
         return []
     said = "These may also be codes for missing values; a value listed in na is missing in every column of the table:"
@@ -232,19 +229,19 @@ def _seen(column: ColumnProfile) -> str:
 
 
 def _shown(name: str) -> str:
-    """A name in a comment: one line, whatever it holds."""
+    """Return a name for a comment, always on one line."""
     return name if name.isprintable() else toml_value(name)
 
 
 def recipe(column: ColumnProfile) -> dict[str, Any]:
-    """A first hierarchy for a column."""
+    """Return a first hierarchy for a column."""
     if column.kind == "date":
         return {"build": "date"}
     if re.search(r"\b(zip\w*|postal|postcode|plz)\b", spelled(column.name)):
         return {"build": "prefix"}
     if column.kind in ("whole", "number") and column.distinct > 20 and column.lowest is not None and column.typical:
         if (column.highest or 0.0) - column.lowest > 4 * (column.typical[1] - column.typical[0]):
-            return {"build": "quantile"}  # a few extreme values would leave everybody else in one interval
+            return {"build": "quantile"}  # equal widths would leave most records in one interval
         widths = default_widths([column.lowest, column.highest or column.lowest])
         return {"build": "interval", "widths": [int(width) if width == int(width) else width for width in widths]}
     return {"build": "frequency" if column.distinct > 20 else "flat"}
@@ -252,13 +249,13 @@ def recipe(column: ColumnProfile) -> dict[str, Any]:
 
 @dataclass(frozen=True, repr=False)
 class Inspection:
-    """What a look at a table showed.
+    """The result of an inspection.
 
-    `everything` is how unique its records are over all columns that may be released: all but those that are suggested
-    as identifiers or to be left out. `rows_searched` is among how many rows `combinations` were looked for; their
-    figures are of all rows. `complete` rows have no missing value in a column that may be measured. `missing_costs` say
-    of each value that may mean missing what each rule would cost. `repeating` are the columns that number persons or
-    households and repeat. `persons` is `everything` in persons, where a column is suggested as their number.
+    `everything` is the uniqueness of records over all columns that may be released, which are all except suggested
+    identifiers and columns to leave out. The `combinations` were searched in `rows_searched` rows, and their figures
+    are of all rows. The `complete` rows have no missing value in a column that may be measured. For each value that may
+    mean missing, `missing_costs` has the cost of each rule. Columns that number persons or households and repeat are
+    `repeating`. If a column is suggested as the number of persons, `persons` is `everything` in persons.
     """
 
     source: Source
@@ -282,17 +279,17 @@ class Inspection:
 
     @property
     def undecided(self) -> list[str]:
-        """The columns that nothing is known about: nothing runs before each has a role."""
+        """Return the columns without a suggested role. No command runs until each has one."""
         return [c.name for c, s in zip(self.columns, self.suggestions, strict=True) if s.role is None]
 
     @property
     def na_words(self) -> list[str]:
-        """What nearly always means missing: what was declared, and the usual words that occur."""
+        """Return the values that nearly always mean missing: declared ones, and usual words that occur."""
         return sorted({word for column in self.columns for word in column.na_words} | set(self.source.settings.na))
 
     @property
     def missing_candidates(self) -> dict[str, list[str]]:
-        """What may mean missing, and in which columns. Declared in `na`, a value means missing in every column."""
+        """Return the values that may mean missing, with their columns. A value in `na` means it in every column."""
         candidates: dict[str, list[str]] = {}
         for column, suggestion in zip(self.columns, self.suggestions, strict=True):
             for word in column.candidates if suggestion is not LEFT_OUT else ():
@@ -300,7 +297,7 @@ class Inspection:
         return candidates
 
     def as_dict(self) -> dict[str, Any]:
-        """The inspection as JSON knows it.
+        """Return the inspection as values of JSON.
 
         Returns:
             The inspection as `sfumato inspect --json` prints it.
@@ -319,7 +316,7 @@ class Inspection:
         }
 
     def run_file(self, path: str, password_file: str | None = None, codebook: str | None = None) -> str:
-        """A run file to start from; `path`, `password_file` and `codebook` are how it calls these files.
+        """Return a first run file, which refers to files by `path`, `password_file` and `codebook`.
 
         Args:
             path: how the run file calls the table.
@@ -348,10 +345,9 @@ LEFT_OUT = Suggestion(Role.DROP, "not among the columns to keep")
 def inspect(
     table: Any, /, options: EngineOptions | None = None, keep: Sequence[str] | None = None, **settings: Any
 ) -> Inspection:
-    """Profile a table, suggest roles, and find the small sets of columns that single most records out.
+    """Profile a table, suggest roles, and find the small sets of columns that single out most records.
 
-    `table` is the path of a file, the address of a database, or a table in memory. `settings` are those of the [data]
-    section; encoding and header are detected unless given.
+    Encoding and header are detected unless they are given.
 
     Args:
         table: the path of a file, the address of a database, or a table in memory.
@@ -360,7 +356,7 @@ def inspect(
         **settings: settings of `[data]` by name, where they cannot be detected.
 
     Returns:
-        What was seen: columns, suggested roles, sets of columns that single people out.
+        The inspection: columns, suggested roles, and sets of columns that single out records.
     """
     if is_frame(table):
         source = open_source(DataSettings.checked(path=IN_MEMORY, **settings), frame=Frame(table))
@@ -404,20 +400,20 @@ def inspect(
 def repeating_in(
     engine: Engine, source: Source, columns: Sequence[ColumnProfile], suggestions: Sequence[Suggestion]
 ) -> list[Repeating]:
-    """The columns of a profiled table that number persons or households and repeat, by the suggested roles."""
+    """Return the columns of a profiled table that number persons or households and repeat, by suggested roles."""
     roles = {column.name: one.role for column, one in zip(columns, suggestions, strict=True)}
     return repeating(engine, source, roles, "profiled", {column.name: column.sql for column in source.columns})
 
 
 def _leaving(columns: Sequence[ColumnProfile], suggestions: Sequence[Suggestion]) -> list[str]:
-    """The columns that may be released, as far as is known."""
+    """Return the columns that may be released, by suggested roles."""
     return [c.name for c, s in zip(columns, suggestions, strict=True) if s.role is None or s.role.released]
 
 
 def _kept(
     suggestions: Sequence[Suggestion], columns: Sequence[ColumnProfile], keep: Sequence[str] | None
 ) -> list[Suggestion]:
-    """The suggestions, but that what is not to be kept is left out."""
+    """Return the suggestions, in which columns that are not to be kept are left out."""
     if keep is None:
         return list(suggestions)
     names = [column.name for column in columns]

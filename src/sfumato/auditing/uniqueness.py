@@ -1,6 +1,6 @@
-"""A file as a whole: how unique a record is over every column that leaves, counted in a figure or not.
+"""Uniqueness over all released columns together, and over each released column alone.
 
-Columns by themselves: for how many records a released column has a value that no other record has.
+Figures of risk count quasi-identifiers. An attacker may know other released columns too, so these are counted here.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from sfumato.data.settings import Role
 from sfumato.data.source import Source, quoted
 from sfumato.study import Study
 
-MOSTLY = 0.95  # of its different values are numbers, or dates
-WORDS = 30  # different texts that are still the categories of a column, and no free text
+MOSTLY = 0.95  # the share of different values that makes a column one of numbers, or of dates
+WORDS = 30  # most different texts of a column of categories; a column with more is free text
 DATES = ("____-__-__%", "__/__/____%", "__.__.____%")
-ENOUGH = 0.5  # records with a value of their own make a column of few texts a free text as well
+ENOUGH = 0.5  # a column of few texts is free text too if this share of its records have a unique value
 
 PERSON, HOUSEHOLD = "unit_text", "household_text"
 
@@ -34,7 +34,7 @@ TREATED: dict[Kind, str] = {
 
 @dataclass(frozen=True)
 class OwnValues:
-    """A column, the kind of its values, how many different ones it has, and how many of them only one record has.
+    """A column, the kind of its values, its number of different values, and how many of these only one record has.
 
     >>> wage = OwnValues("wage", "number", records=100, distinct=90, unique=85)
     >>> wage.share, wage.identifies(0.05), wage.identifies(0.9)
@@ -55,7 +55,7 @@ class OwnValues:
 
     @classmethod
     def from_dict(cls, column: str, given: Mapping[str, Any]) -> OwnValues:
-        """What `as_dict` says."""
+        """Return the figures of a dictionary of `as_dict`."""
         kind: Kind = given["kind"]
         records, distinct, unique = (int(given[name]) for name in ("records", "distinct", "unique"))
         return cls(column, kind, records, distinct, unique, str(given.get("counted", "records")))
@@ -66,11 +66,11 @@ class OwnValues:
 
     @property
     def category(self) -> bool:
-        """Whether its values are few texts: categories, of which one may be rare."""
+        """Return whether the values are categories (few texts), of which some may be rare."""
         return self.kind == "text" and self.distinct <= WORDS and self.share < ENOUGH
 
     def identifies(self, limit: float) -> bool:
-        """Whether the column singles out more than a share of the records by itself."""
+        """Return whether the column alone singles out more than a share of the records."""
         return self.share > limit and not self.category
 
     def as_dict(self) -> dict[str, Any]:
@@ -93,11 +93,10 @@ def own_values(
     unit: str | None = None,
     counted: str = "persons",
 ) -> tuple[OwnValues, ...]:
-    """The columns of a view in which some record has a value of its own, as the text that a reader sees.
+    """Return the columns of a view in which some record has a unique value, as the text that a reader sees.
 
-    A missing value is not a value. All columns are counted in one scan. With `unit`, a column of the view that names
-    the person of each record, persons are counted who have a value that no other person has; `counted` names them, and
-    may be households.
+    A missing value is not a value. All columns are counted in one scan. If the column `unit` of the view has the
+    person of each record, persons with a unique value are counted. Their noun is `counted`, which may be households.
     """
     if not names:
         return ()
@@ -146,14 +145,14 @@ def _kind(distinct: int, numbers: int, dates: int) -> Kind:
 
 
 def holder_cells(source: Source, study: Study) -> dict[str, str]:
-    """The SQL of the person and of the household of a row, those that are declared, by their names in a view."""
+    """Return the SQL of the person and of the household of a row by their names in a view, if they are declared."""
     named = {cell: study.named(role) for cell, role in ((PERSON, Role.UNIT), (HOUSEHOLD, Role.HOUSEHOLD))}
     present = {cell: names[0] for cell, names in named.items() if names and names[0] in source.names}
     return {cell: cleaned(source, source.column(name)) for cell, name in present.items()}
 
 
 def worst(*counted: Sequence[OwnValues]) -> tuple[OwnValues, ...]:
-    """Each column as it was counted with the largest share: in records or persons, and in households."""
+    """Return each column as counted with the largest share: in records or persons, or in households."""
     found: dict[str, OwnValues] = {}
     for one in (one for columns in counted for one in columns):
         if one.column not in found or one.share > found[one.column].share:
@@ -162,7 +161,7 @@ def worst(*counted: Sequence[OwnValues]) -> tuple[OwnValues, ...]:
 
 
 def released_alone(study: Study) -> list[OwnValues]:
-    """The columns of a study's table that would break the rule `identifying`, before anything is searched."""
+    """Return the columns of a study's table that violate the rule `identifying`, before a search."""
     source = study.source()
     released = [
         name
@@ -179,13 +178,13 @@ def released_alone(study: Study) -> list[OwnValues]:
 
 
 def identifying(study: Study, columns: Sequence[OwnValues]) -> list[OwnValues]:
-    """Those that break the rule `identifying` of a study's policy and are not accepted."""
+    """Return the columns that violate the rule `identifying` of a study's policy and are not accepted."""
     accepted = {given.column for given in study.policy.accept if given.rule == "identifying"}
     return [one for one in columns if one.identifies(study.policy.identifying) and one.column not in accepted]
 
 
 def identifying_sentence(one: OwnValues, limit: float) -> str:
-    """What a column with values of their own means, and what can be done about it.
+    """Explain the risk of a column with unique values, and what can be done about it.
 
     >>> print(identifying_sentence(OwnValues("note", "text", records=9, distinct=9, unique=9), 0.05).partition(".")[0])
     note has a value that no other record has in 100
@@ -206,10 +205,11 @@ COUNTED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.LABEL)
 
 @dataclass(frozen=True)
 class Uniqueness:
-    """Records that share the same values in some columns: how many columns, classes and records, and the smallest.
+    """The classes of records with the same values in some columns: their number, their records, and the smallest.
 
-    Where persons are counted, `records` is their number, and `unique` those of whom a record is in a class that holds
-    no other person; `expected` is then the share of correct matches, each person with the most exposed record.
+    If persons are counted, `records` is their number, and a person is `unique` if one of the person's records is in a
+    class without another person. The share of correct matches is then `expected`, with the record of each person that
+    has the highest risk.
 
     >>> Uniqueness(columns=2, records=10, classes=6, unique=4, smallest=1).unique_share
     0.4
@@ -228,12 +228,12 @@ class Uniqueness:
 
     @property
     def matches(self) -> float:
-        """The expected share of correct matches: one record of every class, whichever is guessed."""
+        """Return the expected share of correct matches: one record of every class, whichever is guessed."""
         return self.classes / max(self.records, 1) if self.expected is None else self.expected
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Uniqueness:
-        """What `as_dict` says; the expected share is kept as it is stated."""
+        """Return the figures of a dictionary of `as_dict`. The expected share is kept as stated."""
         columns, records, classes = (int(given[name]) for name in ("columns", "records", "classes"))
         unique, smallest = int(given["unique"]), int(given["smallest"])
         return cls(columns, records, classes, unique, smallest, float(given["expected_correct_matches"]))
@@ -252,10 +252,10 @@ class Uniqueness:
 
 @dataclass(frozen=True)
 class WholeFile:
-    """A released file over all its columns, and over those that are not sensitive; and the columns in no figure.
+    """The uniqueness of a released file over all columns and over those that are not sensitive.
 
-    `known` is what an attacker may know: the quasi-identifiers and the released columns that are not sensitive. `own`
-    are the released columns, quasi-identifiers left out, in which some record has a value of its own.
+    An attacker may know the columns of `known`: quasi-identifiers and other released columns that are not sensitive.
+    The released columns other than quasi-identifiers in which some record has a unique value are `own`.
     """
 
     everything: Uniqueness
@@ -266,7 +266,7 @@ class WholeFile:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> WholeFile:
-        """What `as_dict` says."""
+        """Return the figures of a dictionary of `as_dict`."""
         everything, known = given["all_columns"], given["quasi_identifiers_and_kept"]
         uncounted = tuple(map(str, given["columns_in_no_figure"]))
         own = tuple(OwnValues.from_dict(name, about) for name, about in given["own_values"].items())
@@ -291,10 +291,10 @@ def whole_file(
     unit: str | None = None,
     counted: str = "persons",
 ) -> WholeFile:
-    """Measure a file over all columns that are released. The file is a view of the engine's.
+    """Measure a file, given as a view of the engine, over all released columns.
 
-    With `unit`, a column of the view that names the person of each record, persons are counted; `counted` names them,
-    and may be households.
+    If the column `unit` of the view has the person of each record, persons are counted. Their noun is `counted`, which
+    may be households.
     """
     roles = {name: study.columns[name].role for name in source.names if name in study.columns}
     released = [name for name in source.names if name not in roles or roles[name].released]
@@ -312,13 +312,13 @@ def whole_file(
 def uniqueness(
     engine: Engine, source: Source, names: Sequence[str], view: str = "written", unit: str | None = None
 ) -> Uniqueness:
-    """How unique the records of a view are over some of its columns, as the text that a reader sees."""
+    """Return the uniqueness of the records of a view over some columns, as the text that a reader sees."""
     cells = [as_seen(source, source.column(name)) for name in names]
     return uniqueness_of(engine, cells, view) if unit is None else uniqueness_in_units(engine, cells, view, unit)
 
 
 def uniqueness_in_units(engine: Engine, cells: Sequence[str], view: str, unit: str) -> Uniqueness:
-    """How many persons have a record that no other person shares, by the SQL of some cells."""
+    """Count the persons with a record that no other person shares, by the SQL of some cells."""
     named = ", ".join(f"{cell} AS c{position}" for position, cell in enumerate(cells)) or "0 AS c0"
     keys = ", ".join(f"c{position}" for position in range(max(len(cells), 1)))
     pairs = f"SELECT DISTINCT {named}, {unit} AS u FROM {view}"
@@ -339,7 +339,7 @@ def uniqueness_in_units(engine: Engine, cells: Sequence[str], view: str, unit: s
 
 
 def uniqueness_of(engine: Engine, cells: Sequence[str], view: str) -> Uniqueness:
-    """The same by the SQL of some cells; without any, all records are alike. A missing value is like any other."""
+    """Return the uniqueness by the SQL of some cells. Missing values count as equal. Without cells all are equal."""
     named = ", ".join(f"{cell} AS c{position}" for position, cell in enumerate(cells))
     keys = ", ".join(f"c{position}" for position in range(len(cells)))
     grouped = f"SELECT count(*) AS n FROM (SELECT {named} FROM {view}) AS t GROUP BY {keys}"

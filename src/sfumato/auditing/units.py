@@ -1,4 +1,4 @@
-"""Columns that number persons or households and repeat, where the study does not say what a row is."""
+"""Columns that number persons or households and repeat, in a study that does not say whether a row is a person."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ RAW = "raw"
 
 
 def unstated(study: Study, source: Source | None = None) -> list[Repeating]:
-    """The columns of a table whose values repeat as those of persons or households do, unless the study says whose.
+    """Return the columns whose values repeat like numbers of persons or households, unless the study explains them.
 
-    A declared unit says it if it repeats, and so does `unit = "row"`. A unit that is another one in every row only says
-    that rows are persons, without a reason. A declared household says it of all columns that are constant within
-    households, and so does the unit that moves under [groups]; a column with several values in one household may still
-    be the number of a person.
+    A declared unit that repeats explains them, and so does `unit = "row"`. A unit with a different value in every row
+    only claims that rows are persons, without a reason. A declared household explains all columns that are constant
+    within households, and so does the swapped unit under [groups]. A column with several values in one household may
+    still be the number of a person.
     """
     if study.data.unit == "row":
         return []
-    if study.channel.prior == study.data.path:  # shares of categories, and no rows
+    if study.channel.prior == study.data.path:  # the file has shares of categories, not rows
         return []
     roles = {name: column.role for name, column in study.columns.items()}
     source = source or study.opened()
-    # Some methods need no role of columns that are not released; a number among these says as much of the rows.
+    # Some methods need no role for columns that are not released. A number of persons among these counts too.
     roles |= {name: Role.DROP for name in source.names if name not in roles and number_named(name) is not None}
     if not candidates(roles):
         return []
@@ -47,14 +47,14 @@ def unstated(study: Study, source: Source | None = None) -> list[Repeating]:
 
 
 def _repeats(engine: Engine, source: Source, column: str) -> bool:
-    """Whether some rows of a table share a value of a column."""
+    """Return whether some rows of a table have the same value of a column."""
     cell = cleaned(source, source.column(column))
     values, rows = engine.rows(f"SELECT count(DISTINCT {cell}), count({cell}) FROM {RAW}")[0]
     return int(values) < int(rows)
 
 
 def _finer(engine: Engine, source: Source, column: str, household: str) -> bool:
-    """Whether a household has several values of a column."""
+    """Return whether some household has several values of a column."""
     names = [name for name in source.names if name in column.split(JOINED)] if JOINED in column else [column]
     whose = cleaned(source, source.column(household))
     values = ", ".join(f"{cleaned(source, source.column(name))} AS v{place}" for place, name in enumerate(names))
@@ -65,7 +65,7 @@ def _finer(engine: Engine, source: Source, column: str, household: str) -> bool:
 
 
 def refuse_several_spellings(study: Study, source: Source) -> None:
-    """Raise if a declared unit or household is written in several ways in a table."""
+    """Raise if values of a declared unit or household are written in several ways in a table."""
     holders = [(role, name) for role in (Role.UNIT, Role.HOUSEHOLD) for name in study.named(role)]
     present = [(role, name) for role, name in holders if name in source.names]
     if not present:
@@ -77,7 +77,7 @@ def refuse_several_spellings(study: Study, source: Source) -> None:
 
 
 def what_to_declare(found: Sequence[Repeating]) -> str:
-    """What the publisher is to write where nothing says what a row is, in terms of the run file."""
+    """Return what the publisher has to declare in the run file if it does not say whether a row is a person."""
     named = next((each for each in found if JOINED not in each.column), None)
     column = named.column if named is not None else "the column that numbers persons"
     role = named.holder if named is not None else Role.UNIT
@@ -88,7 +88,7 @@ def what_to_declare(found: Sequence[Repeating]) -> str:
 
 
 def unstated_notes(study: Study, source: Source | None = None) -> list[str]:
-    """What an audit or a search says of such columns: nothing is published until it is decided."""
+    """Return the notes of an audit or a search on such columns: nothing is published until they are declared."""
     found = unstated(study, source)
     if not found:
         return []
@@ -99,7 +99,7 @@ def unstated_notes(study: Study, source: Source | None = None) -> list[str]:
 
 
 def counted_as(study: Declaration) -> dict[str, str]:
-    """What the figures of a study count: a noun, a sentence for every reader, and the publisher's reason if any.
+    """Return what the figures of a study count: a noun, a sentence for readers, and the publisher's reason if any.
 
     >>> counted_as(Declaration(data={"path": "a.csv"}))
     {'noun': 'record', 'says': 'All figures count records.'}

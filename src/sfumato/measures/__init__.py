@@ -1,6 +1,6 @@
-"""Measures of disclosure and loss, the kernels that feed them and the oracle they are checked against.
+"""Measures of disclosure risk and information loss, their compiled kernels, and the oracle for tests.
 
-Each measure is also a plain function of a table here: `sf.measures.k(df, ["age", "zip"])` (see `registry`).
+Each measure is also a function of a table, such as `sf.measures.k(df, ["age", "zip"])` (see `registry`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    # `from sfumato.measures import loss` asks here first: what is a module of ours is left to the import.
+    # `from sfumato.measures import loss` calls this function first. For a submodule it leaves the work to the import.
     if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}") is None:
         registry = importlib.import_module(f"{__name__}.registry")
         if name in registry.function_names():

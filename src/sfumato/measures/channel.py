@@ -1,4 +1,4 @@
-"""What a channel protects and what it costs: pure functions of its matrix, the prior and the number of records.
+"""Privacy and information loss of a channel, as functions of its matrix, the prior and the number of records.
 
 J = M·diag(P) is the joint distribution of report and truth, r = J·1 that of the report. With S = Jᵀ diag(1/r) J the
 best unbiased linear estimate of P from the counts of reports has, for square and rectangular channels alike,
@@ -20,17 +20,17 @@ import numpy as np
 from sfumato.base.arrays import Floats
 from sfumato.errors import InputError, UnreachableError
 
-ROOM = 1e-4  # of what is left above the largest share
-SINGULAR = 1e-10  # S is scaled to eigenvalues from 0 to 1; below this the reports do not tell all categories apart
+LEAST_MARGIN = 1e-4  # of δ above the largest share, as a part of the share's distance to 1
+SINGULAR = 1e-10  # S has eigenvalues from 0 to 1; below this the reports do not distinguish all categories
 
 
 def joint(matrix: Floats, prior: Floats) -> Floats:
-    """J: the probability of each report together with each truth."""
+    """Return J, the joint probability of each report and each truth."""
     return np.asarray(matrix * prior)
 
 
 def privacy(matrix: Floats, prior: Floats) -> float:
-    """One minus the accuracy of the best guesser of a record's truth (equation 8).
+    """Return one minus the probability that the best guess of a record's truth is correct (equation 8).
 
     >>> from sfumato.methods.channel.estimate import warner
     >>> round(privacy(warner(4, 0.7), np.full(4, 0.25)), 12)
@@ -40,7 +40,7 @@ def privacy(matrix: Floats, prior: Floats) -> float:
 
 
 def worst_posterior(matrix: Floats, prior: Floats) -> float:
-    """The highest posterior probability of any category given any report (equation 9).
+    """Return the highest posterior probability of a category given a report (equation 9).
 
     >>> from sfumato.methods.channel.estimate import warner
     >>> round(worst_posterior(warner(2, 0.75), np.array([0.5, 0.5])), 12)
@@ -52,7 +52,9 @@ def worst_posterior(matrix: Floats, prior: Floats) -> float:
 
 
 def epsilon(matrix: Floats) -> float:
-    """ε of local differential privacy: the log of the largest ratio in a row; infinite where a report excludes a truth.
+    """Return ε of local differential privacy: the log of the largest ratio in a row of the matrix.
+
+    It is infinite if a report excludes a truth.
 
     >>> from sfumato.methods.channel.estimate import grr
     >>> round(epsilon(grr(5, 1.5)), 12), epsilon(np.eye(2))
@@ -65,7 +67,7 @@ def epsilon(matrix: Floats) -> float:
 
 
 def information(matrix: Floats, prior: Floats) -> Floats:
-    """S scaled to diag(P)^-½ S diag(P)^-½: eigenvalues from 0 to 1, the identity when nothing is disguised."""
+    """Return diag(P)^-½ S diag(P)^-½, with eigenvalues from 0 to 1. It is the identity if nothing is disguised."""
     both = joint(matrix, prior)
     reported = both.sum(axis=1)
     used = reported > 0
@@ -74,7 +76,7 @@ def information(matrix: Floats, prior: Floats) -> Floats:
 
 
 def spread(matrix: Floats, prior: Floats) -> float:
-    """Σ_k P_k² (S⁻¹)_kk: 1 when nothing is disguised, infinite when the truth cannot be recovered."""
+    """Return Σ_k P_k² (S⁻¹)_kk: 1 if nothing is disguised, infinite if the shares cannot be estimated."""
     values, vectors = np.linalg.eigh(information(matrix, prior))
     if values[0] < SINGULAR:
         return math.inf
@@ -82,7 +84,7 @@ def spread(matrix: Floats, prior: Floats) -> float:
 
 
 def error(matrix: Floats, prior: Floats, records: int) -> float:
-    """Mean squared error of the estimated shares against the population the records were drawn from.
+    """Return the mean squared error of the estimated shares of the population from which the records were drawn.
 
     >>> round(error(np.eye(2), np.array([0.5, 0.5]), 100), 12)
     0.0025
@@ -91,30 +93,30 @@ def error(matrix: Floats, prior: Floats, records: int) -> float:
 
 
 def error_of(spread: float, prior: Floats, records: int) -> float:
-    """The error that belongs to a spread."""
+    """Return the error for a value of `spread`."""
     return (spread - float(prior @ prior)) / (len(prior) * records)
 
 
 def error_to_file(matrix: Floats, prior: Floats, records: int) -> float:
-    """The same against the shares of the file itself: smaller by (1 − ΣP²)/(nN), which sampling alone costs."""
+    """Return the error of the shares of the file itself, which is smaller by the sampling error (1 − ΣP²)/(nN)."""
     return error(matrix, prior, records) - undisguised_error(prior, records)
 
 
 def undisguised_error(prior: Floats, records: int) -> float:
-    """The error of the records themselves as a sample: (1 − ΣP²)/(nN)."""
+    """Return the sampling error of the undisguised records: (1 − ΣP²)/(nN)."""
     return error_of(1.0, prior, records)
 
 
 def loss(error: float, prior: Floats) -> float:
-    """The share of the records' information that the disguise costs, from 0 (the truth) to 1 (nothing is left).
+    """Return the share of information that the channel loses, from 0 (nothing) to 1 (everything).
 
-    `error` is for one record: 1 − error of the undisguised sample / error of the channel.
+    It is 1 − error of the undisguised sample / error of the channel. The argument `error` is for one record.
     """
     return 1.0 - undisguised_error(prior, 1) / error if error < math.inf else 1.0
 
 
 def attainable(prior: Floats, delta: float) -> tuple[float, float]:
-    """The least and the most privacy that channels with posteriors of at most δ can have: [1 − δ, 1 − max P]."""
+    """Return the range of privacy of channels whose posteriors are at most δ: [1 − δ, 1 − max P]."""
     limit = float(prior.max())
     if not limit - 1e-12 <= delta <= 1.0:
         raise InputError(
@@ -127,14 +129,14 @@ def attainable(prior: Floats, delta: float) -> tuple[float, float]:
 
 
 def caps_of(prior: Floats, delta: float, gain: float | None) -> Floats:
-    """What the posterior of each category may be: δ, and `gain` times its share."""
+    """Return the highest permitted posterior of each category: δ, and at most `gain` times its share."""
     if gain is None:
         return np.full(len(prior), delta)
     return np.asarray(np.minimum(delta, gain * prior))
 
 
 def gains(matrix: Floats, prior: Floats) -> Floats:
-    """How many times more likely the most telling report makes each category than its share does.
+    """Return for each category the largest ratio of a posterior to its share.
 
     >>> from sfumato.methods.channel.estimate import warner
     >>> gains(warner(2, 0.75), np.array([0.9, 0.1])).round(3).tolist()
@@ -146,9 +148,9 @@ def gains(matrix: Floats, prior: Floats) -> Floats:
 
 
 def require_room(prior: Floats, delta: float) -> None:
-    """Raise where δ leaves no room: then no report may say anything of the commonest category, and S is singular."""
+    """Raise if δ is too close to the largest share. No report could then depend on that category: S is singular."""
     limit = float(prior.max())
-    if delta - limit < ROOM * (1.0 - limit):
+    if delta - limit < LEAST_MARGIN * (1.0 - limit):
         raise UnreachableError(
             f"with delta at {delta:g} and the commonest category at {limit:.6g} its share cannot be estimated",
             expected="delta above the largest share: otherwise no report may carry information about the "
@@ -158,9 +160,9 @@ def require_room(prior: Floats, delta: float) -> None:
 
 
 def attribute_figures(matrix: Floats, prior: Floats, groups: Sequence[Any]) -> tuple[float, float]:
-    """Privacy and worst posterior of one attribute of a joint channel; `groups` has its value for each category.
+    """Return privacy and worst posterior of one attribute of a joint channel, whose values by category are `groups`.
 
-    A channel over the product of attributes may hide the pair well and one of them badly, so both are stated.
+    A channel over the product of attributes may protect the product well and one attribute badly, so both are stated.
     """
     values = sorted(set(groups))
     member = np.array([[value == group for group in groups] for value in values], dtype=np.float64)
@@ -172,7 +174,7 @@ def attribute_figures(matrix: Floats, prior: Floats, groups: Sequence[Any]) -> t
 
 @dataclass(frozen=True)
 class Figures:
-    """Everything that is said about a channel."""
+    """All figures of a channel."""
 
     privacy: float
     worst_posterior: float
@@ -184,7 +186,7 @@ class Figures:
 
 
 def figures(matrix: Floats, prior: Floats, records: int) -> Figures:
-    """All figures of a matrix."""
+    """Return all figures of a channel."""
     result = error(matrix, prior, records)
     return Figures(
         privacy(matrix, prior),

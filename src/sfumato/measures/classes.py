@@ -1,8 +1,7 @@
-"""The class table: what a recoding makes of a frequency table. Measures are functions of it.
+"""The class table: the equivalence classes of a frequency table under a recoding. Measures are functions of it.
 
-Which classes look alike where missing values match anything: a join for each pair of patterns of missing cells.
-
-Sets of sensitive values as bits, for the compiled loops of classes.
+If missing values match anything, a class also matches classes with other labels. Sets of sensitive values are bits for
+the compiled loops.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from sfumato.tables.frequency import FrequencyTable, Packed
 
 
 def matching_pairs(groups: Codes, wild: Codes) -> tuple[Codes, Codes]:
-    """Pairs of different classes that agree wherever neither has the column's wildcard group, both ways round.
+    """Return all ordered pairs of different classes that match: equal in each column in which neither is missing.
 
-    Classes with the same columns missing are joined at once, on the columns that neither side lacks.
+    Classes with the same pattern of missing columns are joined together, on the columns that both patterns have.
 
     >>> left, right = matching_pairs(np.array([[0, 1, 9], [5, 6, 5]]), np.array([9, -1]))
     >>> sorted(zip(left.tolist(), right.tolist()))
@@ -43,7 +42,7 @@ def matching_pairs(groups: Codes, wild: Codes) -> tuple[Codes, Codes]:
     for one in np.flatnonzero(patterns.any(axis=1)).tolist():
         for two in range(len(patterns)):
             if two < one and patterns[two].any():
-                continue  # joined already, the other way round
+                continue  # joined already, in the other order
             left, right = _joined(groups[~(patterns[one] | patterns[two])], members[one], members[two])
             kept = left < right if one == two else left != right
             some += [left[kept], right[kept]]
@@ -52,9 +51,9 @@ def matching_pairs(groups: Codes, wild: Codes) -> tuple[Codes, Codes]:
 
 
 def _joined(groups: Codes, left: Counts64, right: Counts64) -> tuple[Counts64, Counts64]:
-    """All pairs of a left and a right class with equal groups."""
+    """Return all pairs of a left and a right class with equal groups."""
     number = np.zeros(len(left) + len(right), dtype=np.int64)
-    for column in groups[:, np.concatenate([left, right])]:  # keys column by column, renumbered so that none overflows
+    for column in groups[:, np.concatenate([left, right])]:  # renumbered after each column, so that no key overflows
         number = np.unique(number * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1].reshape(-1)
     mine, theirs = number[: len(left)], number[len(left) :]
     order = np.argsort(theirs, kind="stable")
@@ -69,11 +68,11 @@ DENSE_CELLS = 40_000_000
 
 @dataclass(frozen=True, eq=False)
 class ClassValues:
-    """The values of one column in each class: entries `start[c]:start[c + 1]`, sorted by value.
+    """The values of a column in each class: entries `start[c]:start[c + 1]`, sorted by value.
 
-    `counts` are over the records a class's records hide among, `own` over the class itself; the two differ only
-    where missing values match anything. Of `size` units that a class hides among, `held` hold the value, and `weight`
-    is the sum of the shares of their rows that do; where every row is a unit all three are counts of records.
+    The records of the class are counted in `own`, all records that match the class in `counts`. The two differ only if
+    missing values match anything. Of the `size` units that match a class, `held` have the value, and `weight` is the
+    sum over them of the share of their rows with it. If every row is a unit, all three count records.
     """
 
     domain: Domain
@@ -87,22 +86,22 @@ class ClassValues:
 
     @cached_property
     def class_of(self) -> Counts64:
-        """The class of each entry."""
+        """Return the class of each entry."""
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
     def fold(self, function: np.ufunc, entries: Floats | Counts64 | Flags) -> Floats:
-        """Fold the entries of each class, such as `fold(np.maximum, counts)`."""
+        """Reduce the entries of each class, such as `fold(np.maximum, counts)`."""
         return np.asarray(function.reduceat(entries, self.start[:-1]), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassTable:
-    """Equivalence classes of a table under a recoding.
+    """The equivalence classes of a table under a recoding.
 
-    `index[t]` is the class of tuple t; `rows` the records of a class; `crowd` how many records each of them hides
-    among (the same, unless missing values match anything); `size` how many units these belong to (as many, unless the
-    table has units); `suppressed` the classes that are not released.
-    `reference` says which rows the distribution of a sensitive column is taken over.
+    Tuple t is in class `index[t]`. A class has `rows` records, which match `crowd` records (the same number, unless
+    missing values match anything) of `size` units (the same number, unless the table has units). The classes that are
+    not released are `suppressed`. Whether the distribution of a sensitive column is that of the kept rows or of the
+    input is the `reference`.
     """
 
     table: FrequencyTable
@@ -125,7 +124,7 @@ class ClassTable:
 
     @property
     def records(self) -> int:
-        """N: every original record, released or not."""
+        """Return N: the number of all original records, released or not."""
         return self.table.records
 
     @property
@@ -134,21 +133,21 @@ class ClassTable:
 
     @property
     def suppressed_rows(self) -> int:
-        """Records that are suppressed, in the file or before it."""
+        """Return the number of suppressed records, including those that were removed before."""
         return int(self.rows[self.suppressed].sum()) + self.table.removed
 
     @property
     def suppressed_units(self) -> int:
-        """Units of which a row is suppressed; records where every row is a unit."""
+        """Return the number of units with a suppressed row, which are records if every row is a unit."""
         return self.counted(self.suppressed) + self.table.removed
 
     def counted(self, some: Flags) -> int:
-        """How many units have a row in one of some classes: what a suppression limit counts."""
+        """Return the number of units with a row in some classes, which is what a suppression limit counts."""
         units = self.table.units
         return int(self.rows[some].sum()) if units is None else units.gone(self.index, some)
 
     def upto(self, order: Counts64) -> Counts64:
-        """How many units have a row in the first 1, 2, … classes of an order."""
+        """Return the number of units with a row in the first 1, 2, … classes of an order."""
         units = self.table.units
         if units is None:
             return np.cumsum(self.rows[order])
@@ -159,32 +158,32 @@ class ClassTable:
 
     @cached_property
     def households(self) -> Counts64 | None:
-        """The distinct households that each class hides among; None where the table has none."""
+        """Return the number of distinct households that match each class, or None for a table without households."""
         households = self.table.households
         return None if households is None else households.in_classes(self.index, len(self.rows), self.pairs)
 
     @cached_property
     def groups(self) -> Codes:
-        """The group of each class in each column."""
+        """Return the group of each class in each column."""
         return np.stack([r.groups[c[self.first]] for r, c in zip(self.recoding, self.table.codes, strict=True)])
 
     @cached_property
     def covers(self) -> Counts64:
-        """Leaves under the label of each column in each class."""
+        """Return the number of leaves under the label of each class in each column."""
         return np.stack([r.covers[g] for r, g in zip(self.recoding, self.groups, strict=True)]).astype(np.int64)
 
     @property
     def leaves(self) -> Counts64:
-        """Leaves of each column's domain."""
+        """Return the number of leaves of each column's domain."""
         return np.array([domain.leaves for domain in self.table.domains], dtype=np.int64)
 
     @property
     def attribute_weights(self) -> Floats:
-        """The weight of each column in losses; 1 unless set."""
+        """Return the weight of each column in losses, by default 1."""
         return np.array(self.weights or [1.0] * len(self.recoding))
 
     def with_suppressed(self, suppressed: Flags) -> ClassTable:
-        """The same classes with others suppressed. Where missing values match anything, nobody hides among those."""
+        """Return the classes with others suppressed. Suppressed classes no longer match classes with missing values."""
         if self.pairs is None:
             return self._labelled(replace(self, suppressed=suppressed))
         left, right = self.pairs
@@ -192,7 +191,7 @@ class ClassTable:
         return self._labelled(replace(self._hiding((left[seen], right[seen])), suppressed=suppressed))
 
     def _hiding(self, pairs: tuple[Codes, Codes]) -> ClassTable:
-        """The same classes, with the others that each hides among."""
+        """Return the classes with the given pairs of matching classes."""
         left, right = pairs
         crowd = self.rows.copy()
         np.add.at(crowd, left, self.rows[right])
@@ -201,25 +200,25 @@ class ClassTable:
         return replace(self, crowd=crowd, size=size, pairs=pairs, _values={})
 
     def _labelled(self, other: ClassTable) -> ClassTable:
-        """The same classes otherwise suppressed, with what is known of their labels already."""
+        """Copy the cached labels to the same classes with another suppression."""
         other.__dict__.update({name: known for name, known in self.__dict__.items() if name in ("groups", "covers")})
         return other
 
     def values(self, column: str) -> ClassValues:
-        """The counts of a sensitive column's or the label's values in each class."""
+        """Return the counts of the values of a sensitive column or of the label in each class."""
         if column not in self._values:
             self._values[column] = self._tallied(column)
         return self._values[column]
 
     def distribution(self, column: str) -> Floats:
-        """The shares of a column's values over the kept rows (docs/readings.md, 0), or over all of the input."""
+        """Return the shares of a column's values over the kept rows (docs/readings.md, 0), or over the input."""
         values = self.values(column)
         own = values.own if self.reference == "input" else np.where(self.kept[values.class_of], values.own, 0)
         counts = np.bincount(values.values, weights=own, minlength=len(values.domain.labels))
         return np.asarray(counts / max(counts.sum(), 1.0))
 
     def references(self, column: str) -> tuple[Floats, Floats]:
-        """What classes are compared with: the share of units that hold each value (β, δ), and of their rows (t)."""
+        """Return the distributions that classes are compared with: of units (for β and δ) and of their rows (for t)."""
         units = self.table.units_for(column)
         if units is None:
             shares = self.distribution(column)
@@ -228,16 +227,16 @@ class ClassTable:
         return units.distribution(column, len(self.table.values_of(column).domain.labels), kept)
 
     def per_class(self, values: Floats | Counts64 | Flags, hidden: float) -> Property:
-        """A property that all records of a class share; `hidden` is what a suppressed record has."""
+        """Return a property with one number for each class, and `hidden` for suppressed records."""
         return Property.of(self, None, values, self.rows, self.suppressed, hidden)
 
     def per_value(self, column: str, values: Floats | Counts64 | Flags, hidden: float) -> Property:
-        """A property that depends on a record's own value in a column."""
+        """Return a property that depends on the record's own value in a column."""
         entries = self.values(column)
         return Property.of(self, column, values, entries.own, self.suppressed[entries.class_of], hidden)
 
     def per_tuple(self, values: Floats, hidden: Floats) -> Property:
-        """A property that depends on a record's original tuple."""
+        """Return a property that depends on the record's original tuple."""
         if self.table.removed:
             raise MeasureError(
                 "the original values of removed records are not in this file", expected="the original table"
@@ -268,12 +267,12 @@ class ClassTable:
 
 
 def classify(table: FrequencyTable, recoding: Recoding | None = None, weights: Sequence[float] = ()) -> ClassTable:
-    """The equivalence classes of a table, as it stands or under a recoding.
+    """Return the equivalence classes of a table, unchanged or under a recoding.
 
     Args:
         table: the frequency table of a study.
-        recoding: what each column is recoded to; as it stands unless given.
-        weights: how much each column counts in losses; equally unless given.
+        recoding: the groups of each column. By default the table is unchanged.
+        weights: the weight of each column in losses, by default 1.
 
     Returns:
         The classes.
@@ -293,12 +292,12 @@ def classify(table: FrequencyTable, recoding: Recoding | None = None, weights: S
 
 
 def folded(packed: Packed) -> tuple[Index, Counts64, Counts64, Counts64, Index]:
-    """Packed tuples as the arrays the kernels take."""
+    """Return packed tuples as the arguments of the kernels."""
     return packed.codes, packed.members, packed.first, packed.sizes, packed.decode
 
 
 def flattened(recoding: Recoding) -> tuple[Index, Counts64, Counts64]:
-    """A recoding as flat arrays for the kernels: groups, where each column starts, groups per column."""
+    """Return a recoding as flat arrays for the kernels: groups, the start of each column, its number of groups."""
     groups = np.concatenate([part.groups for part in recoding]).astype(np.uint32)
     sizes = np.array([len(part.groups) for part in recoding], dtype=np.int64)
     start = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
@@ -306,7 +305,7 @@ def flattened(recoding: Recoding) -> tuple[Index, Counts64, Counts64]:
 
 
 def margins_of(table: FrequencyTable) -> Counts64:
-    """The records of each code, column after column."""
+    """Return the number of records of each code, column after column."""
     parts = [
         np.bincount(codes, weights=table.counts, minlength=len(domain.labels))
         for domain, codes in zip(table.domains, table.codes, strict=True)
@@ -315,7 +314,7 @@ def margins_of(table: FrequencyTable) -> Counts64:
 
 
 def with_population(classes: ClassTable) -> ClassTable:
-    """The same classes with how many people of the population look like each, or the reason why that is not known."""
+    """Return the classes with the number of matching people of the population, or the reason why it is unknown."""
     people = classes.table.population
     if people is None:
         return classes
@@ -332,7 +331,7 @@ def with_population(classes: ClassTable) -> ClassTable:
         groups.append(leaf_groups[people.codes[j]])
     if reason is not None:
         return replace(classes, population_reason=reason)
-    # The classes and the people's tuples are numbered together; a leaf that no label covers is in nobody's class.
+    # Classes and tuples of the population are numbered together. People with a leaf under no label are in no class.
     _, number = np.unique(np.concatenate([classes.groups, np.stack(groups)], axis=1), axis=1, return_inverse=True)
     everyone = np.bincount(number[len(classes.rows) :], weights=people.counts, minlength=int(number.max()) + 1)
     sizes = everyone[number[: len(classes.rows)]].astype(np.int64)
@@ -345,7 +344,7 @@ def with_population(classes: ClassTable) -> ClassTable:
 
 
 def _group_of_leaves(domain: Domain, groups: Codes, released: Codes) -> Codes | None:
-    """The group of each leaf (-1: none), or None when two released labels of different groups share a leaf."""
+    """Return the group of each leaf (-1: none), or None if labels of different groups have a leaf in common."""
     if len(domain.labels) == len(domain.hierarchy.leaves):
         return groups
     result = np.full(len(domain.labels), -1, dtype=np.int32)
@@ -358,14 +357,14 @@ def _group_of_leaves(domain: Domain, groups: Codes, released: Codes) -> Codes | 
 
 
 def _matched(classes: ClassTable) -> ClassTable:
-    """Class sizes where a missing value matches anything."""
+    """Return the classes with their matches, for missing values that match anything."""
     wild = []
     for domain, part in zip(classes.table.domains, classes.recoding, strict=True):
         group = part.groups[domain.missing] if domain.wildcard and domain.missing is not None else -1
         alone = group >= 0 and np.count_nonzero(part.groups == group) == 1
         wild.append(int(group) if alone else -1)
     left, right = matching_pairs(classes.groups, np.array(wild, dtype=np.int32))
-    seen = classes.kept[left] & classes.kept[right]  # nobody hides among records that are not released
+    seen = classes.kept[left] & classes.kept[right]  # records that are not released protect no other record
     return classes._hiding((left[seen], right[seen]))
 
 
@@ -390,7 +389,7 @@ def _with_matches(values: ClassValues, pairs: tuple[Codes, Codes]) -> ClassValue
 def _sparse(
     class_of: Counts64, values: Codes, counts: Counts64, classes: int, width: int
 ) -> tuple[Counts64, Codes, Counts64]:
-    """Like the kernel, by sorting: for domains too large for a dense table."""
+    """Count values like the kernel `class_values`, by sorting, for domains that are too large for a dense table."""
     keys, inverse = np.unique(class_of * width + values, return_inverse=True)
     summed = np.bincount(inverse, weights=counts).astype(np.int64)
     start = np.concatenate([[0], np.cumsum(np.bincount(keys // width, minlength=classes))])
@@ -398,12 +397,12 @@ def _sparse(
 
 
 Masks = npt.NDArray[np.uint64]
-EXEMPT = 1 << 30  # the diversity of a class in which there is nothing to be learned: larger than any other
+EXEMPT = 1 << 30  # the diversity of a class without a value that may not be learned; no other class has more
 
 
 @compiled
 def bit_count(word: int) -> int:
-    """How many bits are set."""
+    """Return the number of bits that are set."""
     x = np.uint64(word)
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -413,10 +412,10 @@ def bit_count(word: int) -> int:
 
 @compiled
 def diversity(mask: Masks, words: Counts64) -> int:
-    """The fewest different values over the sensitive columns; `words` says where each column's bits begin.
+    """Return the fewest different values over the sensitive columns. The words of column c begin at `words[c]`.
 
-    The first bit of a column is that of all harmless values together, and a missing value has none. A column with no
-    other bit is exempt; EXEMPT says that all are.
+    The first bit of a column is for all harmless values together, and a missing value has no bit. A column without
+    another bit is exempt, and EXEMPT is returned if all columns are.
     """
     least = EXEMPT
     for column in range(len(words) - 1):
@@ -430,14 +429,14 @@ def diversity(mask: Masks, words: Counts64) -> int:
 
 
 def bits_of(domain: Domain) -> Codes:
-    """The bit of each label: the first for all that are harmless, -1 for a missing value, which has none."""
+    """Return the bit of each label: 0 for all harmless values, -1 for a missing value, which has no bit."""
     harmful = domain.harm == HARMFUL
     bits = np.where(harmful, np.cumsum(harmful), 0)
     return np.where(domain.harm == UNKNOWN, -1, bits).astype(np.int32)
 
 
 def sensitive_masks(table: FrequencyTable) -> tuple[Masks, Counts64]:
-    """The sensitive values of each tuple as bits; `words[c]` is where those of column c begin."""
+    """Return the sensitive values of each tuple as bits, and the first word of each column."""
     values = list(table.sensitive.values())
     bits = [bits_of(held.domain) for held in values]
     sizes = [int(of.max(initial=0)) // 64 + 1 for of in bits]
@@ -453,5 +452,5 @@ def sensitive_masks(table: FrequencyTable) -> tuple[Masks, Counts64]:
 
 
 def no_masks(table: FrequencyTable) -> tuple[Masks, Counts64]:
-    """The bits of a table whose sensitive values do not matter."""
+    """Return empty sets of bits, for a search that does not use sensitive values."""
     return np.zeros((table.tuples, 0), dtype=np.uint64), np.zeros(1, dtype=np.int64)

@@ -1,8 +1,8 @@
-"""Class criteria in compiled loops: what one class has of k, ℓ, t, α, β or δ, from the counts of its values.
+"""Class criteria in compiled loops: k, ℓ, t, α, β or δ of each class, from the counts of its values.
 
-A class criterion is a privacy measure whose value is the worst of the released classes, and that each class has on its
-own: a class that falls short of a limit can be suppressed without moving what the others have. t, β and δ compare with
-the distribution of the whole input here, so that this holds for them too (docs/lattice.md).
+A class criterion is a privacy measure whose value is the worst of the released classes, and whose value for a class
+does not depend on other classes. A class that violates a limit can thus be suppressed without a change to other
+classes. To make this true of t, β and δ, classes are compared with the distribution of the input (docs/lattice.md).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from sfumato.measures.classes import EXEMPT, bit_count
 Tally = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
-GRID = 1e9  # values that agree to nine decimals are one threshold: rounding noise must not decide who is suppressed
+GRID = 1e9  # values equal to nine decimals are one threshold: rounding errors must not decide about suppression
 
 
 class Criterion(IntEnum):
-    """Which figure of a class a measure reads; risks are one over a size, and compared as the size."""
+    """The figure of a class that a measure reads. Risks are one over a size and are compared as sizes."""
 
     SIZE = 0
     PEOPLE = 1
@@ -41,7 +41,7 @@ class Criterion(IntEnum):
 
     @property
     def counts(self) -> bool:
-        """Whether it counts what a class holds: joining a class with any other never lowers it."""
+        """Return whether the criterion counts records or values, so that joining classes never lowers it."""
         return self in (Criterion.SIZE, Criterion.PEOPLE, Criterion.DISTINCT)
 
 
@@ -49,16 +49,16 @@ SIZE, PEOPLE, DISTINCT, ENTROPY, FREQUENCY, ALPHA, RECURSIVE_L, RECURSIVE_C, CLO
     int(kind) for kind in Criterion
 )
 EQUAL, ORDERED, HIERARCHICAL = range(3)
-SLACK = 1e-12  # of enhanced β: rounding must not break the bound
+SLACK = 1e-12  # of enhanced β: a rounding error must not violate the bound
 
 
 class Secrets(NamedTuple):
-    """The sensitive columns beside each other in a tally: column b has the counts `start[b]:start[b + 1]`.
+    """The layout of the sensitive columns in a tally: column b has the counts `start[b]:start[b + 1]`.
 
-    `whole` are the shares of the whole input; `distance` how far apart values are; `order` the values that the table
-    holds, in order; `parents[climb[b]:]` the node above each node of column b's tree, level by level, with the number
-    of nodes of each level in `widths`. With `bits` a tally has sets of values instead, 32 to a word: enough to tell how
-    many different ones there are.
+    The shares of values in the input are `whole`. The distance of a column is `distance`, and the values that the table
+    has are in `order`. The parent of each node of the tree of column b is at `parents[climb[b]:]`, level by level, with
+    the number of nodes of each level in `widths`. With `bits` a tally has sets of values instead, with 32 values in a
+    word, which is enough to count different values.
     """
 
     start: Counts64
@@ -76,24 +76,26 @@ class Secrets(NamedTuple):
 
 @compiled
 def quantised(value: float) -> float:
-    """A value on the grid on which thresholds are told apart."""
+    """Round a value to the grid on which thresholds are compared."""
     if abs(value) > 1e6:
         return value
     return float(np.floor(value * GRID + 0.5) / GRID)
 
 
-# Each loop goes over all classes of one sensitive column, whose counts are at `begin:end` of a tally: a call for each
-# class would cost more than what it does. `out` keeps the worst of several columns, larger being better; a class
-# without records is passed over.
+# Each loop is over all classes of one sensitive column, whose counts are at `begin:end` of a tally, because a call for
+# each class would take longer than its work. `out` keeps the worst of several columns (larger is better). Classes
+# without records are skipped.
 
 
 @compiled
 def _distinct(tally: Tally, rows: Rows, size: int, begin: int, end: int, bits: bool, units: bool, out: Floats) -> None:
-    """How many values each class has; where the tally has `bits`, each word holds 32 of them.
+    """Count the different values of each class. If the tally has `bits`, each word has 32 values.
 
-    Where rows are `units`, a class has no more values than units, and one if all of them hold some value. The first bit
-    is that of all harmless values, and a class without any other is exempt.
+    If rows are `units`, a class has at most as many values as units, and one if all of its units have the same value.
+    The first bit is for all harmless values, and a class without another bit is exempt.
     """
+    # Readings of SPEC: ℓ counts units, so a class in which one value is held by all units has ℓ 1, however many other
+    # values its records have. The values of harmless ones are one alternative, because none of them reveals anything.
     for c in range(size):
         held, harmless = 0, 0
         if bits:
@@ -127,7 +129,7 @@ def _entropy(tally: Tally, rows: Rows, size: int, begin: int, end: int, out: Flo
 
 @compiled
 def _commonest(tally: Tally, rows: Rows, size: int, begin: int, end: int, inverse: bool, out: Floats) -> None:
-    """The share of the commonest value, or with `inverse` one over it."""
+    """Compute the share of the most frequent value, or one over it if `inverse`."""
     for c in range(size):
         n = float(rows[c])
         if n > 0:
@@ -139,7 +141,7 @@ def _commonest(tally: Tally, rows: Rows, size: int, begin: int, end: int, invers
 
 @compiled
 def _equal_distance(tally: Tally, rows: Rows, size: int, begin: int, end: int, whole: Floats, out: Floats) -> None:
-    """The earth mover's distance from the whole input where all values are equally far apart."""
+    """Compute the earth mover's distance from the input if all values have the same distance."""
     for c in range(size):
         n = float(rows[c])
         if n > 0:
@@ -151,10 +153,11 @@ def _equal_distance(tally: Tally, rows: Rows, size: int, begin: int, end: int, w
 
 @compiled
 def _ordered_distance(tally: Tally, rows: Rows, size: int, order: Counts64, whole: Floats, out: Floats) -> None:
-    """The same where values have places: `order` are those that the table holds."""
+    """Compute the earth mover's distance of ordered values. The values that the table has are in `order`."""
     for c in range(size):
         n = float(rows[c])
         if n > 0:
+            # In one dimension the optimal transport moves the cumulated difference from each value to the next.
             total, carried = 0.0, 0.0
             for v in order:
                 carried += tally[c, v] / n - whole[v]
@@ -176,7 +179,8 @@ def _tree_distance(
     scratch: Floats,
     out: Floats,
 ) -> None:
-    """The same where values are as far apart as the height of what holds both."""
+    """Compute the earth mover's distance if two values are as far apart as their lowest common ancestor is high."""
+    # Mass is exchanged at the lowest possible node. What the children of a node cannot exchange goes on to its parent.
     width = end - begin
     extra, more, less = scratch[:width], scratch[width : 2 * width], scratch[2 * width : 3 * width]
     for c in range(size):
@@ -216,12 +220,12 @@ def _recursive(
     scratch: Floats,
     out: Floats,
 ) -> None:
-    """The highest ℓ for a c, or with `places` False the least c for an ℓ."""
+    """Compute the highest ℓ for a c, or with `places` False the least c for an ℓ."""
     for c in range(size):
         if rows[c] == 0:
             continue
         held = 0
-        for v in range(begin, end):  # the commonest first
+        for v in range(begin, end):  # insertion sort, the most frequent first: numpy's sort takes seconds to compile
             count = float(tally[c, v])
             if count > 0:
                 at = held
@@ -244,7 +248,7 @@ def _recursive(
 def _gain(
     tally: Tally, rows: Rows, size: int, begin: int, end: int, kind: int, parameter: float, whole: Floats, out: Floats
 ) -> None:
-    """β, enhanced β or δ: how much more (or less) common a value is in the class than in the whole input."""
+    """Compute β, enhanced β or δ: how much more (or less) frequent a value is in the class than in the input."""
     for c in range(size):
         n = float(rows[c])
         if n > 0:
@@ -257,6 +261,7 @@ def _gain(
                         worst = np.inf
                 elif tally[c, v] > 0:
                     gain = tally[c, v] / n / whole[v] - 1.0
+                    # Enhanced β limits a gain to min(β, −ln p). Beyond −ln p no β is enough.
                     if kind == ENHANCED_BETA and gain > -np.log(whole[v]) + SLACK:
                         worst = np.inf
                     worst = max(worst, gain)
@@ -275,9 +280,9 @@ def class_values(
     scratch: Floats,
     out: Floats,
 ) -> None:
-    """What each class has of a criterion, larger being better: the worst of several columns.
+    """Return the criterion of each class, where larger is better. Of several columns it is the worst.
 
-    A class without records (people of a population that the table lacks) has infinitely much.
+    It is infinite for a class without records (people of a population who are not in the table).
     """
     for c in range(size):
         out[c] = np.inf

@@ -1,7 +1,7 @@
-"""Class histograms: the classes of a recoding summed by size and diversity. Any suppression can be told from them.
+"""Class histograms: the classes of a recoding, summed by size and diversity. They determine the result of suppression.
 
-A cell holds the records of all classes of one size and diversity, and their generalization loss in whole units of a
-small fraction, so that what is left after suppressing some of them has its loss without rounding.
+A cell has the number of records in all classes of one size and diversity, and the generalization loss of these records.
+The loss is a whole number of a small unit, so the loss after suppression has no rounding error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_RECODINGS = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """The classes of one recoding by size and diversity (0 where no column is sensitive), sorted by both."""
+    """The classes of one recoding by size and diversity (0 without a sensitive column), sorted by both."""
 
     size: Counts64
     diversity: Counts64
@@ -37,11 +37,11 @@ class Histogram:
     rows: int
 
     def loss(self, kept: Counts64 | int, cost: Counts64 | int) -> Floats:
-        """Loss as a share of d·N when `kept` records with a generalization loss of `cost` are released."""
+        """Return the loss as a share of d·N if `kept` records with a generalization loss of `cost` are released."""
         return np.asarray(np.asarray(cost) / self.scale / self.full + (self.rows - np.asarray(kept)) / self.rows)
 
     def options(self, limit: int) -> Options:
-        """Every (k, ℓ) that suppressing smaller or less diverse classes gives, at most `limit` records going.
+        """Return every (k, ℓ) that results from the suppression of at most `limit` records in small classes.
 
         >>> one, two = np.array([3, 5]), np.array([1, 2])
         >>> histogram = Histogram(size=one, diversity=two, records=one, cost=0 * one, scale=1.0, full=1.0, rows=8)
@@ -56,8 +56,8 @@ class Histogram:
         counted = np.where(self.diversity >= EXEMPT, 1, self.diversity)
         for part, what in enumerate((self.records, self.cost, self.records * self.size, self.records * counted)):
             held[part, row, column] = what
-        beside = held[0, :, ::-1].cumsum(axis=1)[:, ::-1]  # records of exactly this size, this diverse or more
-        above = held[0, ::-1].cumsum(axis=0)[::-1]  # of exactly this diversity, this large or larger
+        beside = held[0, :, ::-1].cumsum(axis=1)[:, ::-1]  # records of this size, and of this diversity or more
+        above = held[0, ::-1].cumsum(axis=0)[::-1]  # records of this diversity, and of this size or more
         kept = held[:, ::-1, ::-1].cumsum(axis=1).cumsum(axis=2)[:, ::-1, ::-1]
         gone = self.rows - kept[0]
         limited = (levels < EXEMPT) | bool(np.all(levels >= EXEMPT))
@@ -76,7 +76,7 @@ class Histogram:
         )
 
     def achieved(self, suppress_below: int, diversity_below: int) -> tuple[int, int, int]:
-        """k, ℓ and the records gone when classes below two thresholds are suppressed; 0, 0 if nothing is left."""
+        """Return k, ℓ and the suppressed records for two thresholds. k and ℓ are 0 if all records are suppressed."""
         kept = (self.size >= suppress_below) & (self.diversity >= (diversity_below if diversity_below > 1 else 0))
         if not kept.any():
             return 0, 0, self.rows
@@ -85,7 +85,7 @@ class Histogram:
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """What a recoding gives under different suppressions, one entry each."""
+    """The figures of a recoding under different suppressions, one entry for each."""
 
     k: Counts64
     l: Counts64
@@ -99,7 +99,7 @@ class Options:
 
 @dataclass(frozen=True, eq=False)
 class Histograms:
-    """Histograms of several recodings; `start[r]:start[r + 1]` are the cells of recoding r."""
+    """The histograms of several recodings. Recoding r has the cells `start[r]:start[r + 1]`."""
 
     start: Counts64
     size: Counts64
@@ -120,7 +120,7 @@ class Histograms:
         return Histogram(*parts, self.scale, self.full, self.rows)
 
     def write(self, path: Path) -> None:
-        """As a Parquet file, a row for each cell."""
+        """Write a Parquet file with a row for each cell."""
         import pyarrow.parquet
 
         columns = {
@@ -136,12 +136,12 @@ class Histograms:
 
     @property
     def readable(self) -> bool:
-        """Whether there are few enough to be read back from a file; a front does not need them."""
+        """Return whether the histograms are few enough for a file. A front is complete without them."""
         return len(self.size) <= MAX_ROWS and len(self.start) <= MAX_RECODINGS
 
     @classmethod
     def read(cls, path: Path) -> Histograms:
-        """From the file that `write` wrote."""
+        """Read a file of `write`."""
         expected = "the classes of a front that sfumato search wrote"
         table = read_parquet(path, ("recoding", "size", "diversity", "records", "cost"), expected=expected)
         about = {name.decode(): value.decode() for name, value in (table.schema.metadata or {}).items()}
@@ -161,7 +161,7 @@ class Histograms:
 def histograms_of(
     table: FrequencyTable, plans: Sequence[RecodingPlan], weights: Mapping[str, float] | None = None
 ) -> Histograms:
-    """The histograms of some plans' recodings, before anything is suppressed."""
+    """Return the histograms of the recodings of some plans, before suppression."""
     each = np.array([(weights or {}).get(name, 1.0) for name in table.columns])
     scale = float(2 ** int(60 - np.log2(max(each.sum(), 1.0) * max(table.records, 1))))
     price = np.round(each / np.array([max(domain.leaves - 1, 1) for domain in table.domains]) * scale).astype(np.int64)
@@ -185,7 +185,7 @@ def histograms_of(
 
 
 def _summed(rows: Counts64, held: Counts64, cost: Counts64) -> tuple[Counts64, Counts64, Counts64, Counts64]:
-    """Classes summed by size and diversity."""
+    """Sum classes by size and diversity."""
     order = np.lexsort((held, rows))
     rows, held, cost = rows[order], held[order], cost[order]
     new = np.ones(len(rows), dtype=np.bool_)
@@ -206,7 +206,7 @@ def _classes(
     radix: Counts64,
     cost_of: Counts64,
 ) -> tuple[Counts64, Counts64, Counts64]:
-    """The records, the diversity and the cost of each class."""
+    """Return the number of records, the diversity and the cost of each class."""
     index, first = class_index(packed[0], packed[1], packed[2], packed[3], packed[4], groups, start, radix)
     rows = np.zeros(len(first), np.int64)
     wide = masks.shape[1]
@@ -218,6 +218,7 @@ def _classes(
     different = np.zeros(len(first), np.int64)
     cost = np.zeros(len(first), np.int64)
     for c in range(len(first)):
+        # All records of a class have the same labels, so its first tuple gives the cost of each.
         each = 0
         for j in range(codes.shape[0]):
             each += cost_of[start[j] + codes[j, first[c]]]

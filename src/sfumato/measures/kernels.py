@@ -1,8 +1,8 @@
-"""The compiled loops. Each has a plain twin in `oracle.py` that tests compare it with.
+"""Compiled loops that form classes. Tests compare each with a plain version in `oracle.py`.
 
-A class is the set of tuples with the same group in every column. Groups are folded into one integer key per
-tuple; keys become class numbers through a dense table when the key space is small, else through a hash table.
-Classes are numbered in the order in which they first appear, so the numbering does not depend on the method.
+A class is the set of tuples with the same group in every column. The groups of a tuple form one integer key. Keys
+become class numbers by a dense table if there are few possible keys, else by a hash table. Classes are numbered in the
+order of their first tuple, so the numbers are the same with both.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Packing = tuple[Index, Counts64, Counts64, Counts64, Index]
 
 @compiled
 def number_keys(keys: Keys, space: float, index: Index, first: Index) -> int:
-    """Number equal keys 0, 1, … in order of appearance; `first` gets the first tuple of each. Returns how many."""
+    """Number equal keys 0, 1, … in order of appearance, write the first tuple of each to `first`, return the count."""
     size = len(keys)
     result = 0
     if space <= max(DENSE, 12 * size):
@@ -37,6 +37,8 @@ def number_keys(keys: Keys, space: float, index: Index, first: Index) -> int:
                 result += 1
             index[t] = number
         return result
+    # The table is at most half full, so that a look-up rarely needs a second probe. Multiplication by 2^64 over the
+    # golden ratio spreads consecutive keys over the upper bits.
     bits = 1
     while (1 << bits) < 2 * size:
         bits += 1
@@ -69,17 +71,20 @@ def fold_keys(
     start: Counts64,
     radix: Counts64,
 ) -> tuple[Index, Index]:
-    """Class numbers by keys of the given width. Indices are unsigned: a signed one costs a check for each look-up."""
+    """Number the classes by keys of a given width.
+
+    Indices are unsigned, because a signed index costs a check for negative values at each look-up.
+    """
     folded, size = codes.shape
     index = np.empty(size, np.uint32)
     first = np.empty(size, np.uint32)
-    typed = np.empty(1, keys.dtype)  # a width of the keys' own type keeps the loop narrow
+    typed = np.empty(1, keys.dtype)  # a width of the same type as the keys lets the processor use narrow vectors
     space = 1.0
     for c in range(folded):
         width = np.uint64(1)
         for m in range(begin[c], begin[c + 1]):
             width *= np.uint64(radix[members[m]])
-        if space * width > WIDE:  # too wide for one integer: number what there is, and go on
+        if space * width > WIDE:  # too wide for one integer: replace the keys so far by their numbers
             space = float(number_keys(keys, space, index, first))
             for t in range(size):
                 keys[t] = index[t]
@@ -115,10 +120,11 @@ def class_index(
     start: Counts64,
     radix: Counts64,
 ) -> tuple[Index, Index]:
-    """The class number of every tuple, and the first tuple of every class.
+    """Return the class number of every tuple, and the first tuple of every class.
 
-    The first five arrays are a `Packed`; `groups[start[j] + code]` is the group of a code in column j, of `radix[j]`.
+    The first five arrays are a `Packed`. Code c of column j is in the group `groups[start[j] + c]` of `radix[j]`.
     """
+    # Keys of 32 bits take half the memory of keys of 64 bits, and the loop over them is limited by memory.
     space = 1.0
     for j in range(len(radix)):
         space *= radix[j]
@@ -131,7 +137,7 @@ def class_index(
 
 @compiled
 def class_rows(index: Index, counts: Counts64, classes: int) -> Counts64:
-    """The records of each class."""
+    """Return the number of records of each class."""
     rows = np.zeros(classes, np.int64)
     for t in range(len(index)):
         rows[index[t]] += counts[t]
@@ -142,7 +148,7 @@ def class_rows(index: Index, counts: Counts64, classes: int) -> Counts64:
 def class_values(
     index: Index, tuple_of: Counts64, values: Codes, counts: Counts64, classes: int, width: int
 ) -> tuple[Counts64, Codes, Counts64]:
-    """The counts of a column's values in each class, as (start, values, counts) sorted by class, then value."""
+    """Return the counts of a column's values as (start, values, counts), sorted by class, then by value."""
     dense = np.zeros(classes * width, np.int64)
     for e in range(len(values)):
         dense[index[tuple_of[e]] * np.int64(width) + values[e]] += counts[e]

@@ -1,8 +1,8 @@
-"""What an attacker may learn of a sensitive column: values that are known and not harmless.
+"""Values of a sensitive column that an attacker may not learn: those that are neither missing nor harmless.
 
-A missing value is not a value, and a harmless one (declared as such, "not applicable" say) reveals nothing. A class
-without any other value is exempt. Shares are taken over all units and over those whose value is known, and the worse of
-the two counts.
+A missing value is not a value, and a value that is declared harmless (such as "not applicable") reveals nothing. A
+class without any other value is exempt. Shares are computed over all units, and over the units whose value is known,
+and the worse of the two results counts: an attacker who knows that a value is recorded can exclude the missing ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sfumato.tables.domain import HARMFUL, HARMLESS, UNKNOWN
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """One way of counting: the values of `some` classes, and what they are compared with (by units, and by rows)."""
+    """One way of counting: the values of `some` classes and their reference distributions, by units and by rows."""
 
     values: ClassValues
     held: Floats
@@ -28,27 +28,27 @@ class Way:
 
     @property
     def share(self) -> Floats:
-        """The share of each entry's units in its class."""
+        """Return the share of units of each entry in its class."""
         return np.asarray(self.values.held / self.values.size[self.values.class_of])
 
     @property
     def harmful(self) -> Flags:
-        """Which entries have values that may not be learned."""
+        """Return which entries have values that may not be learned."""
         return kinds_of(self.values, HARMFUL)
 
 
 def kinds_of(values: ClassValues, kind: int) -> Flags:
-    """Which entries have values of a kind: harmful, harmless or missing."""
+    """Return which entries have values of a kind: harmful, harmless or missing."""
     return np.asarray(values.domain.harm[values.values] == kind)
 
 
 def exempt(values: ClassValues) -> Flags:
-    """The classes in which no value is known, or all that are known are harmless."""
+    """Return the classes in which all known values are harmless, or no value is known."""
     return np.asarray(values.fold(np.logical_or, kinds_of(values, HARMFUL)) == 0)
 
 
 def ways(classes: ClassTable, column: str) -> Iterator[Way]:
-    """Over all units; and where values are missing, over those whose value is known, of the classes that have some."""
+    """Return the counts over all units and, if values are missing, over units and classes with a known value."""
     values, (held, weight) = classes.values(column), classes.references(column)
     yield Way(values, held, weight, np.ones(len(values.start) - 1, dtype=np.bool_))
     known = values.domain.harm != UNKNOWN
@@ -89,7 +89,7 @@ def ways(classes: ClassTable, column: str) -> Iterator[Way]:
 
 
 def worst(classes: ClassTable, found: Iterator[tuple[Way, Floats]], best: float) -> Floats:
-    """The largest of what each class has by each way; `best` where a way does not speak of it."""
+    """Return the largest value of each class over the ways of counting, and `best` for a class without one."""
     result = np.full(len(classes.rows), best)
     for way, values in found:
         result[way.some] = np.maximum(result[way.some], values)
@@ -97,9 +97,9 @@ def worst(classes: ClassTable, found: Iterator[tuple[Way, Floats]], best: float)
 
 
 def alternatives(classes: ClassTable, column: str) -> Floats:
-    """The different values of each class, all harmless ones together as one; EXEMPT for an exempt class.
+    """Count the different values of each class, with all harmless values as one. An exempt class has EXEMPT.
 
-    There are no more than the class has units, and one if all of them hold some value that may not be learned.
+    The count is at most the number of units, and 1 if all units have the same value that may not be learned.
     """
     values = classes.values(column)
     harmful = values.fold(np.add, kinds_of(values, HARMFUL).astype(np.int64))
@@ -112,7 +112,7 @@ def alternatives(classes: ClassTable, column: str) -> Floats:
 
 
 def largest_share(classes: ClassTable, column: str) -> Floats:
-    """The largest share of a value that may not be learned; 0 in an exempt class."""
+    """Return the largest share of a value that may not be learned, which is 0 in an exempt class."""
 
     def found() -> Iterator[tuple[Way, Floats]]:
         for way in ways(classes, column):

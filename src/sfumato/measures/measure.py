@@ -1,8 +1,6 @@
-"""What a measure is: a frozen description, a function that gives its property, and the fold that gives its value.
+"""Measures: a definition (property and summary), how the value is shown, and the faster ways to compute it.
 
-What a measure says of itself beside its definition: how it is shown, and which fast ways there are to its value.
-
-A measure as a goal of a search: which way is better, and perhaps a limit.
+A `Goal` is a measure with a direction, and possibly a limit, in a search.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from sfumato.tables.frequency import FrequencyTable
 
 
 class Form(StrEnum):
-    """The figures that follow from a histogram of classes by size and diversity, under any suppression."""
+    """The figures that follow from a histogram of classes by size and diversity, for every suppression."""
 
     SIZE = "k"
     DIVERSITY = "l"
@@ -34,12 +32,12 @@ class Form(StrEnum):
 
     @property
     def mean(self) -> bool:
-        """Whether it is a mean over records, not the least of the classes."""
+        """Return whether the figure is a mean over records, not a minimum over classes."""
         return self in (Form.MEAN_SIZE, Form.MEAN_DIVERSITY)
 
 
 class Headline(NamedTuple):
-    """A figure that an audit shows first: its position, the words below the number, and whether it marks a danger."""
+    """A figure at the top of an audit: its position, the words below the number, and whether it is a warning."""
 
     position: int
     says: str
@@ -52,12 +50,12 @@ def _none() -> Counts64:
 
 @dataclass(frozen=True, eq=False)
 class NodeFigures:
-    """What is counted of releases of nodes of a lattice, one entry each; or of nodes with nothing suppressed.
+    """The counts of releases of nodes of a lattice, or of nodes without suppression, one entry for each.
 
-    `kept` are the records released and `sums`, for each node and column, the leaves that their labels cover; both
-    follow from the margins of the table where nothing is suppressed. The others need a visit: the sums over records of
-    class sizes and of how often their own sensitive value occurs in the class, and the records whose label is not the
-    commonest of their class.
+    The number of released records is `kept`. The leaves that their labels cover, for each node and column, are `sums`.
+    Without suppression both follow from the margins of the table. The other counts need a visit of the node. They are
+    the sum over records of class sizes, the sum over records of how often their own sensitive value occurs in the
+    class, and the number of records whose label is not the most frequent one of their class.
     """
 
     table: FrequencyTable
@@ -72,7 +70,7 @@ class NodeFigures:
 
 @dataclass(frozen=True)
 class Walked:
-    """How the compiled walk over a lattice gives a measure: from its figures, or already from the margins."""
+    """A measure computed from the counts of the compiled walk over a lattice, or from the margins alone."""
 
     value: Callable[[NodeFigures], Any]
     from_margins: bool = False
@@ -80,11 +78,11 @@ class Walked:
 
 @dataclass(frozen=True)
 class PerClass:
-    """How compiled loops give what one class has of a measure that is the worst of the classes.
+    """A measure that is the worst of the classes, computed for each class by compiled loops.
 
-    `parameter` is the name of the measure's own parameter that they read; `whole` says that it compares a class with
-    the distribution of the table, which for the choice of what is suppressed is that of the whole input; `risk` that
-    it is one over what is counted.
+    The loops read the parameter of the measure that is named in `parameter`. With `whole`, a class is compared with the
+    distribution of the table, which is that of the input when classes are selected for suppression. With `risk`, the
+    measure is one over the criterion.
     """
 
     criterion: Criterion
@@ -93,15 +91,16 @@ class PerClass:
     risk: bool = False
 
     def value(self, counted: Any) -> Any:
-        """The measure from what is counted, and the other way round."""
+        """Return the measure from its criterion, or the criterion from the measure."""
         return 1.0 / counted if self.risk else counted
 
 
 @dataclass(frozen=True, eq=False)
 class CutFigures:
-    """What is counted of cuts: losses as shares of all that could be lost, and `full`, which that is.
+    """The counts of cuts. The losses are shares of the highest loss, which is `full`.
 
-    `least_size`, `least_distinct` and `mean` (of sizes, or of diversities) are there as the rule of suppression has it.
+    The rule of suppression decides which of `least_size`, `least_distinct` and `mean` (of sizes, or of diversities) are
+    known.
     """
 
     least_size: Floats
@@ -132,28 +131,30 @@ NEEDS = {
 
 @dataclass(frozen=True)
 class Measure:
-    """A figure of disclosure or of loss.
+    """A measure of disclosure risk or of information loss.
 
-    `direction` says which way is better; `monotone` how the value moves when a table is generalized further with
-    nothing suppressed ("rises", "falls", or None when it can do either); `highest` gives the top of its range.
-    `bound` is an optimistic figure that does move so even with a suppression budget, which lets a search discard whole
-    regions: the value with nothing suppressed, or the best that spending the budget on it alone reaches. It holds for
-    `bound_direction`, by default the measure's own. None: nothing is discarded on its account.
+    Definition: a property (`function`), summarised by `fold`. The better `direction` is "max" or "min". When a table is
+    generalized further without suppression, the value "rises" or "falls" (`monotone`), or it may do either (None). The
+    range is from `lowest` to `highest`.
 
-    How it is shown: `short` names it in a clause ("k 5"), `scale` and `unit` say how it is drawn and written,
-    `headline` puts it first in an audit, `usual` among the objectives that are offered first, and `attacker` names the
-    attacker whose success it is. `aliases` are other names of the same measure.
+    Pruning: `bound` names an optimistic figure that is monotone even with a suppression budget. It is the value without
+    suppression, or the best value if the budget is used for this measure alone. The bound is valid for
+    `bound_direction`, by default the measure's own. With None no node is pruned by this measure.
 
-    Other ways to its value: `histogram` is what it is a form of where histograms of classes answer it, `walked`
-    how the compiled walk over a lattice gives it, `per_class` how compiled loops give what one class has of it,
-    `tallied` how the compiled figures of cuts do; without them it is taken from class tables, which is slower and
-    always right. A search over real values tells losses apart in steps of `resolution`, a share of the highest value.
+    Display: a clause uses the `short` name ("k 5"), a plot the `scale`, a number the `unit`. An audit begins with
+    measures that have a `headline`. Objectives that are `usual` are listed first. An `attacker` is named if the measure
+    is that attacker's success. The measure is also known by its `aliases`.
 
-    What a suppressed record has: `suppressed` is "worst" (no record has more of a loss), "nothing" (another measure
-    counts them) or "own" (all that this record had). `ties` says that a record's own number may depend on which of
-    equals is taken, so that only their sum is defined.
+    Fast computation: from a `histogram` of classes, from the walk over a lattice (`walked`), from compiled loops over
+    classes (`per_class`), or from the figures of cuts (`tallied`). Without these the value comes from class tables,
+    which is slower and always correct. A search over real values compares losses in steps of `resolution`, a share of
+    the highest value.
 
-    For the reference: `formula` in one line, when to `use` it, and what it is called `elsewhere`, by tool or author.
+    Suppressed records: their number is the "worst" (no record has a higher loss), "nothing" (another measure counts
+    them) or their "own" (all information that the record had). With `ties`, the number of a record depends on which of
+    several equal records is selected, so only the sum is defined.
+
+    Reference: the `formula` in one line, when to `use` the measure, and its names `elsewhere`, by tool or author.
     """
 
     name: str
@@ -194,16 +195,16 @@ class Measure:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name it has, its own first."""
+        """Return all names of the measure, the main name first."""
         return (self.name, *self.aliases)
 
     @property
     def label(self) -> str:
-        """What it is called in a clause: its short name if it has one, else its title."""
+        """Return the name for a clause: the short name if there is one, else the title."""
         return self.short or self.title
 
     def as_dict(self) -> dict[str, Any]:
-        """What it says of itself, as `sfumato measures --json` prints it and the page reads it."""
+        """Return the description that `sfumato measures --json` prints and the page reads."""
         headline = self.headline
         return {
             "name": self.name,
@@ -224,14 +225,14 @@ class Measure:
         }
 
     def with_settings(self, given: Mapping[str, Mapping[str, Any]]) -> Measure:
-        """The same measure with the parameters that a run file gives it, under whichever of its names."""
+        """Return the measure with the parameters of a run file, under any of its names."""
         parameters: dict[str, Any] = {}
         for name in reversed(self.names):
             parameters |= given.get(name, {})
         return self.with_parameters(parameters)
 
     def available(self, classes: ClassTable) -> str | None:
-        """Why this table cannot answer, or None if it can."""
+        """Return why the measure cannot be computed for a table, or None if it can."""
         table = classes.table
         if self.reads == "population" and classes.population is None:
             return classes.population_reason
@@ -245,7 +246,7 @@ class Measure:
         return self.unfit(classes) if there.get(self.reads, True) else f"needs {NEEDS[self.reads][0]}"
 
     def columns(self, classes: ClassTable) -> list[str | None]:
-        """The columns it is taken for: each sensitive one, the label, or none."""
+        """Return the columns for which the measure is computed: each sensitive column, the label, or None."""
         if self.reads == "sensitive":
             return list(classes.table.sensitive)
         if self.reads == "label" and classes.table.label is not None:
@@ -253,7 +254,7 @@ class Measure:
         return [None]
 
     def property(self, classes: ClassTable, column: str | None = None) -> Property:
-        """The property: one number per record. Where several columns are sensitive, say which."""
+        """Return the property: one number for each record. With several sensitive columns, name the column."""
         if reason := self.available(classes):
             expected, remedy = NEEDS.get(self.reads, ("a table that can answer", "another measure"))
             raise MeasureError(f"{self.name} {reason}", expected=expected, remedy=remedy)
@@ -273,25 +274,22 @@ class Measure:
         return found.in_units(self.direction) if self.kind == "privacy" else found
 
     def for_table(self, table: FrequencyTable, suppressing: bool = True) -> Measure:
-        """The same measure with the bounds that hold on a table.
-
-        ℓ, t, α, β and δ count units: where a unit has records in several tuples, joining two classes can make any of
-        them worse (SPEC 8: {u₁: a, u₂: b} and {u₁: b, u₂: a} have ℓ 2, their union has ℓ 1), so nothing is discarded.
-
-        Where values are harmless or missing, a class may be exempt from ℓ and δ, and what it is joined with is not. So
-        joining can make δ worse, and the best ℓ that a suppression budget reaches (not ℓ without suppression).
-        """
+        """Return the measure with only those bounds that are valid for a table."""
+        # With harmless or missing values a class may be exempt from ℓ and δ, and the class it is joined with is not. So
+        # joining can make δ worse, and also the best ℓ within a suppression budget (but not ℓ without suppression).
         if table.special and self.per_class is not None:
             kind = self.per_class.criterion
             if kind is Criterion.DELTA or (kind is Criterion.DISTINCT and suppressing):
                 return replace(self, monotone=None, bound=None)
         counted = [units for units in (table.units, table.households) if units is not None]
+        # ℓ, t, α, β and δ count units. If a unit has records in several tuples, joining two classes can make each of
+        # them worse (SPEC 8: {u₁: a, u₂: b} and {u₁: b, u₂: a} have ℓ 2, their union has ℓ 1).
         if self.reads != "sensitive" or all(units.constant for units in counted):
             return self
         return replace(self, monotone=None, bound=None)
 
     def value(self, classes: ClassTable, column: str | None = None) -> float:
-        """The value: over several sensitive columns, the worst of theirs."""
+        """Return the value. Of several sensitive columns it is the worst."""
         if column is None and len(self.columns(classes)) > 1:
             values = [self.value(classes, name) for name in self.columns(classes)]
             return min(values) if self.direction == "max" else max(values)
@@ -307,7 +305,7 @@ class Measure:
         return self.fold(classes, values)
 
     def with_parameters(self, given: Mapping[str, Any]) -> Measure:
-        """The same measure with other parameters."""
+        """Return the measure with other parameters."""
         for name in given:
             if name not in self.parameters:
                 raise MeasureError(
@@ -319,7 +317,7 @@ class Measure:
         return replace(self, parameters={**self.parameters, **given})
 
     def _check(self, name: str, value: Any) -> None:
-        """A parameter has the kind of its default: one of some words, a whole number from 1, or a number above 0."""
+        """Raise if a parameter has not the kind of its default: a word, a whole number from 1, a number above 0."""
         default = self.parameters[name]
         if isinstance(default, str):
             fits, expected = value in self.choices, "one of: " + ", ".join(self.choices)
@@ -339,13 +337,13 @@ class Measure:
             )
 
     def expected_records(self, records: Records, column: str | None = None) -> Floats:
-        """The property by the plain oracle: for tests."""
+        """Return the property computed by the plain oracle, for tests."""
         return records.each(self.oracle, column, self.parameters)
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A measure with the direction that is better here, and perhaps a limit."""
+    """A measure with the better direction in a search, and possibly a limit."""
 
     measure: Measure
     direction: str
@@ -353,19 +351,19 @@ class Goal:
 
     @property
     def sign(self) -> float:
-        """What turns its value into one that is minimised."""
+        """Return the factor by which a value becomes one that is minimised."""
         return -1.0 if self.direction == "max" else 1.0
 
     @property
     def bounded(self) -> bool:
-        """Whether the measure's bound holds for this direction."""
+        """Return whether the bound of the measure is valid for this direction."""
         return self.measure.bound is not None and self.direction == (
             self.measure.bound_direction or self.measure.direction
         )
 
     @property
     def moves(self) -> str | None:
-        """How the minimised bound moves when a node is generalized."""
+        """Return how the minimised bound moves when a node is generalized."""
         if not self.bounded or self.measure.monotone is None:
             return None
         turned = {"rises": "falls", "falls": "rises"}

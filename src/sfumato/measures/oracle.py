@@ -1,9 +1,9 @@
-"""The plain twin of the kernels: definitions applied record by record, slow and easy to check.
+"""The oracle: the definitions of measures applied record by record, slowly, and easy to check by reading.
 
-Nothing here shares code with the kernels. It sees the table as records, finds who hides with whom by comparing
-labels, and each measure's oracle says its definition for one record.
+It shares no code with the kernels. The table is a list of records, and records are in one class if their labels match.
+The oracle of each measure computes its definition for one record.
 
-The six-row example that every measure's docstring is checked on.
+The docstring of every measure has an example with these six rows:
 
 | age | zip | disease | smokes |
 |---|---|---|---|
@@ -14,8 +14,9 @@ The six-row example that every measure's docstring is checked on.
 | 40-59 | 479** | cancer | yes |
 | 40-59 | 479** | ulcer  | no  |
 
-Three classes: of 3, 1 and 2 records. `age` has 4 leaves (24, 35, 47, 51), `zip` has 3 (47602, 47678, 47905); the raw
-table has age 24, 24, 35, 35, 47, 51 and zip 47602, 47678, 47678, 47905, 47905, 47905.
+There are three classes, of 3, 1 and 2 records. Column `age` has the leaves 24, 35, 47 and 51, and column `zip` the
+leaves 47602, 47678 and 47905. The raw table has age 24, 24, 35, 35, 47, 51 and zip 47602, 47678, 47678, 47905, 47905,
+47905.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from sfumato.tables.frequency import FrequencyTable, from_codes
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """A recoded table, one entry per record, in the order of the frequency table."""
+    """A recoded table with one entry for each record, in the order of the frequency table."""
 
     table: FrequencyTable
     recoding: Recoding
@@ -45,7 +46,7 @@ class Records:
 
     @cached_property
     def labels(self) -> Codes:
-        """The group of each record in each column."""
+        """Return the group of each record in each column."""
         groups = [part.groups[codes] for part, codes in zip(self.recoding, self.table.codes, strict=True)]
         return np.repeat(np.stack(groups), self.table.counts, axis=1)
 
@@ -54,7 +55,7 @@ class Records:
         return np.repeat(self.table.codes, self.table.counts, axis=1)
 
     def crowd(self, record: int) -> Flags:
-        """The released records that one hides among, itself included."""
+        """Return the released records that match a record, itself included."""
         same = np.ones(self.labels.shape[1], dtype=np.bool_)
         for j, (domain, part) in enumerate(zip(self.table.domains, self.recoding, strict=True)):
             agree = self.labels[j] == self.labels[j, record]
@@ -67,13 +68,13 @@ class Records:
         return same
 
     def values(self, column: str) -> Codes:
-        """The value of each record in a sensitive column or the label."""
+        """Return the value of each record in a sensitive column or the label."""
         source = self.table.values_of(column)
         return np.repeat(source.values, source.counts)
 
     @cached_property
     def units(self) -> Codes:
-        """The unit of each record: the record itself where the table has no units."""
+        """Return the unit of each record, which is the record itself in a table without units."""
         units = self.table.units
         if units is None:
             return np.arange(self.labels.shape[1], dtype=np.int32)
@@ -81,16 +82,16 @@ class Records:
 
     @cached_property
     def households(self) -> Codes:
-        """The household of each record."""
+        """Return the household of each record."""
         households = self.table.households
         return self.units if households is None else np.repeat(households.unit, households.rows)
 
     def people(self, members: Flags) -> float:
-        """The distinct units of some records."""
+        """Return the number of distinct units of some records."""
         return float(len(set(self.units[members].tolist())))
 
     def household_risk(self, household: int, risk: Callable[[Records, int], float]) -> float:
-        """1 − Π(1 − r) over the members of a household, each with the largest risk of its records."""
+        """Return 1 − Π(1 − r) over the members of a household, where r is the largest risk of a member's records."""
         if self.table.household_of is None:
             members = [[record] for record in np.flatnonzero(self.households == household).tolist()]
         else:
@@ -100,7 +101,7 @@ class Records:
         return 1.0 - float(np.prod([1.0 - risk for risk in risks]))
 
     def holders(self, column: str) -> Codes:
-        """The unit of each record in the order of the column's values; the household where it is constant in them."""
+        """Return the unit of each record in the order of the column; the household if the column is constant in it."""
         units = self.table.units_for(column)
         if units is None:
             return np.arange(self.labels.shape[1], dtype=np.int32)
@@ -109,7 +110,7 @@ class Records:
         return np.repeat(entries.unit[order], entries.rows[order])
 
     def held(self, column: str, members: Flags) -> Floats:
-        """The share of units, among those of some records, that hold each value of a column."""
+        """Return the share of the units of some records that have each value of a column."""
         owners, values = self.holders(column)[members], self.values(column)[members]
         everyone = len(set(owners.tolist()))
         counts = [len(set(owners[values == value].tolist())) for value in range(len(self.domain(column).labels))]
@@ -119,7 +120,7 @@ class Records:
         return self.table.values_of(column).domain
 
     def shares(self, column: str, members: Flags) -> Floats:
-        """The share of each value of a column among some records: the mean over their units."""
+        """Return the share of each value of a column among some records: the mean over their units."""
         owners, values = self.holders(column)[members], self.values(column)[members]
         each = [
             np.bincount(values[owners == owner], minlength=len(self.domain(column).labels)) / np.sum(owners == owner)
@@ -128,31 +129,31 @@ class Records:
         return np.asarray(np.mean(each, axis=0))
 
     def learnable(self, column: str, members: Flags) -> tuple[set[int], bool]:
-        """The values among some records that may not be learned, and whether a harmless one is among them."""
+        """Return the values of some records that may not be learned, and whether they have a harmless value."""
         domain, held = self.domain(column), set(self.values(column)[members].tolist())
         harmful = {v for v in held if v != domain.missing and v not in domain.harmless}
         return harmful, any(v in domain.harmless and v != domain.missing for v in held)
 
     def ways(self, column: str, members: Flags) -> list[Flags]:
-        """Some records, and where values of the table are missing, those of them whose value is known if there are."""
+        """Return some records and, if the table has missing values, those of them whose value is known, if any."""
         known = self.values(column) != self.domain(column).missing
         return [members, members & known] if not known.all() and np.any(members & known) else [members]
 
     def largest_harmful_share(self, column: str, members: Flags) -> float:
-        """The largest share of units that hold a value that may not be learned, in either way of counting."""
+        """Return the largest share of units with a value that may not be learned, in either way of counting."""
         harmful, _ = self.learnable(column, members)
         shares = [self.held(column, some) for some in self.ways(column, members)]
         return max((float(share[v]) for share in shares for v in harmful), default=0.0)
 
     def harmful_shares(self, column: str, members: Flags) -> list[tuple[float, float]]:
-        """For each value that may not be learned and each way of counting: its share among some records, and in all."""
+        """Return each share of a value that may not be learned, among some records and in all, by way of counting."""
         everyone, _ = self.learnable(column, self.kept)
         pairs = zip(self.ways(column, members), self.ways(column, self.kept), strict=False)
         both = [(self.held(column, some), self.held(column, rest)) for some, rest in pairs]
         return [(float(q[v]), float(p[v])) for q, p in both for v in sorted(everyone)]
 
     def population(self, record: int) -> int:
-        """How many people of the population look like a record."""
+        """Return the number of people of the population who match a record."""
         people = self.table.population
         if people is None or any(domain.wildcard for domain in self.table.domains):
             return 0
@@ -161,7 +162,7 @@ class Records:
         return int(people.counts[same].sum())
 
     def each(self, oracle: Callable[..., float], column: str | None, parameters: Mapping[str, Any]) -> Floats:
-        """An oracle's number for every kept record, NaN for the others."""
+        """Return the number of an oracle for every kept record, and NaN for the others."""
         result = np.full(self.labels.shape[1], np.nan)
         for record in np.flatnonzero(self.kept):
             given = (self, int(record)) if column is None else (self, int(record), column)
@@ -170,7 +171,7 @@ class Records:
 
 
 def class_sizes(codes: Codes, counts: Counts64, recoding: Recoding) -> Counts64:
-    """Class sizes in plain numpy, sorted: the yardstick that the kernels are timed against."""
+    """Return the sorted class sizes, computed with numpy alone. Benchmarks compare the kernels with this function."""
     key = np.zeros(codes.shape[1], dtype=np.int64)
     for part, column in zip(recoding, codes, strict=True):
         key = key * part.radix + part.groups[column]
@@ -181,9 +182,9 @@ def class_sizes(codes: Codes, counts: Counts64, recoding: Recoding) -> Counts64:
 def node_figures(
     codes: Codes, counts: Counts64, recoding: Recoding, losses: Floats, limit: int, full: float
 ) -> tuple[int, int, float]:
-    """k, suppressed records and loss of one recoding in plain numpy: the yardstick of the compiled walk.
+    """Return k, suppressed records and loss of one recoding, computed with numpy alone, for comparison with the walk.
 
-    `losses[j]` has the loss of a cell for each code of column j.
+    The loss of a cell of column j with code c is `losses[j][c]`.
     """
     key = np.zeros(codes.shape[1], dtype=np.int64)
     for part, column in zip(recoding, codes, strict=True):
@@ -208,7 +209,7 @@ ZIP = Hierarchy.from_paths("zip", [("47602", "476**", "*"), ("47678", "476**", "
 
 @cache
 def six_records() -> FrequencyTable:
-    """The raw six-row table."""
+    """Return the raw six-row table."""
     age = domain_of("age", {"24": 2, "35": 2, "47": 1, "51": 1}, AGE)
     zip_code = domain_of("zip", {"47602": 1, "47678": 2, "47905": 3}, ZIP)
     disease = domain_of("disease", {"cancer": 2, "flu": 3, "ulcer": 1})
@@ -224,5 +225,5 @@ def six_records() -> FrequencyTable:
 
 @cache
 def six_rows() -> ClassTable:
-    """The six-row table with both columns at level 1: classes of 3, 1 and 2 records."""
+    """Return the six-row table with both columns at level 1: classes of 3, 1 and 2 records."""
     return classify(six_records(), at_levels(six_records(), (1, 1)))

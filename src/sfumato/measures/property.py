@@ -1,4 +1,4 @@
-"""A property of a table: one number per original record, and the ways to fold it into one."""
+"""Properties of a table: one number for each original record, and the summaries of these numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sfumato.tables.frequency import FrequencyTable
 
 
 class Entries(Protocol):
-    """The values of one column in each class."""
+    """The values of a column in each class."""
 
     @property
     def values(self) -> Codes: ...
@@ -23,7 +23,7 @@ class Entries(Protocol):
 
 
 class Classes(Protocol):
-    """What a property reads of a class table."""
+    """The part of a class table that a property reads."""
 
     @property
     def table(self) -> FrequencyTable: ...
@@ -36,11 +36,11 @@ class Classes(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Property:
-    """One number per record, stored once for each set of records that share it.
+    """One number for each record, stored once for records that share it.
 
-    Suppressed records are in it with the value their measure declares, those removed from the file too
-    (docs/readings.md, 0). A worst case is taken over the kept records, a sum, mean or quantile over all.
-    With `units` sums, means and quantiles are over persons: one number per unit, the worst of its records.
+    Suppressed records, including those removed from the file, have the number that their measure declares
+    (docs/readings.md, 0). The worst case is over the kept records. Sums, means and quantiles are over all records. With
+    `units` they are over persons, each with the worst number of the person's records.
     """
 
     TUPLES: ClassVar[str] = "\0tuples"
@@ -69,20 +69,20 @@ class Property:
         return cls(classes, over, numbers, rows, ~suppressed)
 
     def worst(self, direction: str) -> float:
-        """The worst value of a released record: the least if more is better, else the largest."""
+        """Return the worst number of a released record: the least if more is better, else the largest."""
         seen = self.values[self.kept & (self.rows > 0)]
         if not len(seen):
             return float("nan")
         return float(seen.min() if direction == "max" else seen.max())
 
     def with_units(self, units: Floats) -> Property:
-        """The same property with numbers of households to add up."""
+        """Return the property with one number for each household, over which sums and means are taken."""
         return replace(self, units=units)
 
     def in_units(self, direction: str) -> Property:
-        """The same property with one number per unit: the worst of its records, suppressed ones included.
+        """Return the property with one number for each unit: the worst of its records, suppressed ones included.
 
-        It is unchanged where the table has no units.
+        It is unchanged for a table without units.
         """
         units = self.classes.table.units
         if units is None or self.units is not None:
@@ -103,7 +103,7 @@ class Property:
         return replace(self, units=result)
 
     def limited(self, below: float) -> Property:
-        """The same property where records from a value on are not added up: they are exempt. Unchanged if all are."""
+        """Return the property without exempt records, which are those with at least a value, unless all are exempt."""
         counted = (self.values < below) & (self.rows > 0)
         if not counted.any():
             return self
@@ -112,14 +112,14 @@ class Property:
 
     @property
     def _each(self) -> tuple[Floats, Counts64]:
-        """The numbers that are added up, and how often each counts."""
+        """Return the numbers for sums and means, and how often each counts."""
         if self.units is not None:
             return self.units, np.ones(len(self.units), dtype=np.int64)
         there = self.rows > 0
         return self.values[there], self.rows[there]
 
     def total(self) -> float:
-        """The sum over all records, or over all units."""
+        """Return the sum over all records, or over all units."""
         values, rows = self._each
         return float(np.sum(values * rows))
 
@@ -127,7 +127,7 @@ class Property:
         return self.total() / max(int(self._each[1].sum()), 1)
 
     def quantiles(self, shares: Sequence[float]) -> list[float]:
-        """The values below which the given shares of the records, or of the units, lie."""
+        """Return the quantiles of the numbers of records, or of units, at given shares."""
         values, rows = self._each
         order = np.argsort(values, kind="stable")
         values, upto = values[order], np.cumsum(rows[order])
@@ -135,9 +135,9 @@ class Property:
         return [float(values[position]) for position in places]
 
     def records(self) -> Floats:
-        """One number per record: in the order of the frequency table, removed records last.
+        """Return one number for each record, in the order of the frequency table, with removed records last.
 
-        The order does not depend on the recoding, so two recodings compare record by record.
+        The order does not depend on the recoding, so two recodings can be compared record by record.
         """
         table = self.classes.table
         if self.over == self.TUPLES:

@@ -1,14 +1,10 @@
-"""Every measure. A new one is a new file in `privacy/` or `loss/`, or a new `Measure` in the file of its family.
+"""The registry of all measures, and each measure as a function of a table: `sf.measures.k(df, ["age", "zip"])`.
 
-The measures that rules are made of, under one name each.
+A new measure is a new file in `privacy/` or `loss/`, or a new `Measure` in the file of its family. Code for one
+particular measure, such as a rule of the policy, imports it from here. All other code reads the properties of measures.
 
-A policy asks for k, ℓ and t; every point of a front carries a loss; the searches of a paper have its objectives. Code
-that is about one of them takes it from here, and everything else asks a measure what it is.
-
-Every measure as a plain function of a table: `sf.measures.k(df, ["age", "zip"])`.
-
-A function has the name of its measure, one of its other names, or `l` and `t` for short. The table is
-measured as it stands. It may be a frame or the path of a file, and only the columns that are named are read.
+A function has the name of its measure, one of its aliases, or the short name `l` or `t`. The table is a frame or the
+path of a file, and is measured without a change to it. Only the named columns are read.
 
 >>> import pyarrow
 >>> people = pyarrow.table({"age": [31, 31, 42, 42], "zip": [1, 1, 2, 2], "ill": ["flu", "none", "flu", "flu"]})
@@ -50,7 +46,7 @@ from sfumato.study.declaration import Names, table_settings
 
 @cache
 def modules() -> tuple[ModuleType, ...]:
-    """The modules that define measures, in name order, privacy first."""
+    """Return the modules that define measures, sorted by name, privacy first."""
     result = []
     for package in (privacy, loss):
         for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
@@ -59,7 +55,7 @@ def modules() -> tuple[ModuleType, ...]:
 
 
 def measures_of(module: ModuleType) -> tuple[Measure, ...]:
-    """The measures that a module defines, in their order: each under a name, or several in `MEASURES`."""
+    """Return the measures of a module in their order: its variables, and those in `MEASURES`."""
     named = [value for value in vars(module).values() if isinstance(value, Measure)]
     named += getattr(module, "MEASURES", ())
     return tuple({measure.name: measure for measure in named}.values())
@@ -67,7 +63,7 @@ def measures_of(module: ModuleType) -> tuple[Measure, ...]:
 
 @cache
 def known_measures() -> dict[str, Measure]:
-    """All measures by name: who looks like whom first, then what a class tells, then what is lost.
+    """Return all measures by name: first of class sizes and risk, then of sensitive values, then of loss.
 
     Returns:
         The measures by name.
@@ -84,7 +80,7 @@ def known_measures() -> dict[str, Measure]:
 
 @cache
 def names() -> dict[str, str]:
-    """Every name that a measure may be asked for by, aliases included, and the name that it has.
+    """Return the name of the measure for each name and alias.
 
     >>> names()["p_sensitive"]
     'distinct_l'
@@ -93,7 +89,7 @@ def names() -> dict[str, str]:
 
 
 def measure(name: str) -> Measure:
-    """One measure by its name or an alias.
+    """Return a measure by its name or an alias.
 
     Args:
         name: a name or an alias.
@@ -112,7 +108,7 @@ def measure(name: str) -> Measure:
 
 
 def with_settings(given: Mapping[str, Mapping[str, Any]]) -> dict[str, Measure]:
-    """Every measure with the parameters that a run file gives it. Raises where it names what is no measure."""
+    """Return every measure with its parameters in a run file. Raise if the run file names an unknown measure."""
     for name in given:
         if name not in names():
             what = f'unknown measure "{name}" in [measures]'
@@ -121,18 +117,18 @@ def with_settings(given: Mapping[str, Mapping[str, Any]]) -> dict[str, Measure]:
 
 
 def headlines() -> list[Measure]:
-    """The measures that an audit shows first, in their order."""
+    """Return the measures that an audit shows first, in their order."""
     result = [measure for measure in known_measures().values() if measure.headline is not None]
     return sorted(result, key=lambda measure: measure.headline or ())
 
 
 def attackers() -> list[Measure]:
-    """The measures that say how far an attacker gets."""
+    """Return the measures of an attacker's success."""
     return [measure for measure in known_measures().values() if measure.attacker]
 
 
 def documented() -> dict[str, list[str]]:
-    """The rows of docs/measures.md for each kind of measure, the heads first."""
+    """Return the rows of docs/measures.md for each kind of measure, with the header first."""
     heads = ["| name | measure | better | moves | what it says | source |", "|---|---|---|---|---|---|"]
     rows: dict[str, list[str]] = {"privacy": [*heads], "loss": [*heads]}
     for result in known_measures().values():
@@ -143,7 +139,7 @@ def documented() -> dict[str, list[str]]:
     return rows
 
 
-# The measure that each figure of a histogram is the value of.
+# The measure of each figure of a histogram.
 OF_FORM: dict[Form, Measure] = {
     Form.SIZE: K,
     Form.DIVERSITY: DISTINCT_L,
@@ -156,13 +152,13 @@ SHORT = {"l": DISTINCT_L.name, "t": T_CLOSENESS.name}
 
 
 def function_names() -> list[str]:
-    """Every name that a function can be called by."""
+    """Return the names of all functions."""
     return sorted({*names(), *SHORT})
 
 
 @cache
 def function_named(name: str) -> Callable[..., float]:
-    """The function of a measure."""
+    """Return the function of a measure."""
     result = measure(SHORT.get(name, name))
 
     def value(
@@ -216,7 +212,7 @@ def _listed(given: Names) -> list[str]:
 
 
 def _study(table: Any, roles: Mapping[str, Any]) -> Study:
-    """A study of the named columns; nothing is released, so the others are left out."""
+    """Return a study of the named columns. Nothing is released, so all other columns are left out."""
     if is_frame(table):
         there = Frame(table).table().column_names
     else:

@@ -1,7 +1,4 @@
-"""Which classes are not released.
-
-The suppression that a plan says: classes below a size, below a diversity, or short of another criterion's limit.
-"""
+"""Suppression of classes: by a budget, below a size or a diversity, by the limit of a criterion, or by a plan."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from sfumato.plans.recodings import LevelPlan, RecodingPlan
 
 
 def budget(share: float | str | Decimal, records: int) -> int:
-    """η, the most records that may be suppressed: floor(share · N), with the share read as a decimal.
+    """Return η, the most records that may be suppressed: floor(share · N), with the share as an exact decimal.
 
     >>> budget(0.29, 100), budget(0.01, 30162)
     (29, 301)
@@ -34,7 +31,7 @@ def budget(share: float | str | Decimal, records: int) -> int:
 
 
 def suppress_within(classes: ClassTable, allowed: int) -> ClassTable:
-    """Suppress whole sizes, from the smallest, while the records gone stay within `allowed` (docs/readings.md, 1.1)."""
+    """Suppress all classes of the smallest sizes, with at most `allowed` records (docs/readings.md, 1.1)."""
     if allowed - classes.suppressed_units <= 0:
         return classes
     refuse_wildcards(classes)
@@ -48,16 +45,16 @@ def suppress_within(classes: ClassTable, allowed: int) -> ClassTable:
         first = classes.table.units.first_gone(classes.index, rank)
         gone = np.cumsum(np.bincount(first, minlength=len(sizes) + 1))[1:] + classes.table.removed
     goes = int(np.searchsorted(gone, allowed, side="right"))
-    limit = sizes[goes] if goes < len(sizes) else sizes[-1]  # something is always left
+    limit = sizes[goes] if goes < len(sizes) else sizes[-1]  # the largest classes are always kept
     return classes.with_suppressed(classes.suppressed | (classes.size < limit))
 
 
 def suppress_below(classes: ClassTable, k: int) -> ClassTable:
-    """Suppress every class smaller than k, however many records that takes.
+    """Suppress every class smaller than k, without a limit of the number of records.
 
-    Where missing values match anything a suppressed record leaves the crowds of others, so this goes on until every
-    class that is left has a crowd of k among what is left. There is one largest set of such classes, and whichever
-    falls short first is never in it: the result does not depend on the order.
+    If missing values match anything, a suppressed record no longer matches others, so the step is repeated until every
+    class left matches k of the records left. There is one largest set of such classes. A class below k in any step is
+    never in that set, so the result does not depend on the order.
     """
     while np.any(classes.size[classes.kept] < k):
         classes = classes.with_suppressed(classes.suppressed | (classes.size < k))
@@ -65,7 +62,7 @@ def suppress_below(classes: ClassTable, k: int) -> ClassTable:
 
 
 def refuse_wildcards(classes: ClassTable) -> None:
-    """A suppressed record leaves the crowds of others, so whole sizes cannot be listed beforehand."""
+    """Raise if missing values match anything: sizes then change with suppression and cannot be listed in advance."""
     if classes.pairs is not None:
         raise StudyError(
             "this suppression is not defined where missing values match anything",
@@ -88,7 +85,7 @@ def suppress_diversity_below(classes: ClassTable, least: int) -> ClassTable:
 
 
 def suppress_planned(classes: ClassTable, size: int, diversity: int) -> ClassTable:
-    """Suppress what a plan says: classes that are smaller than a size or less diverse than a number."""
+    """Suppress classes that are smaller than a size or have fewer sensitive values than a number."""
     while True:
         result = suppress_below(classes, size) if size > 1 else classes
         result = suppress_diversity_below(result, diversity)
@@ -100,7 +97,7 @@ def suppress_planned(classes: ClassTable, size: int, diversity: int) -> ClassTab
 def suppress_by_plan(
     classes: ClassTable, plan: RecodingPlan, settings: Mapping[str, Mapping[str, Any]] | None = None
 ) -> ClassTable:
-    """Suppress what a plan says; `settings` are the parameters that a run file gives measures."""
+    """Suppress the classes that a plan suppresses, with the parameters of measures in `settings` of the run file."""
     limits = plan.limits if isinstance(plan, LevelPlan) else {}
     known = {name: measure(name).with_settings(settings or {}) for name in limits}
     strange = [name for name, result in known.items() if not is_criterion(result)]
@@ -111,7 +108,7 @@ def suppress_by_plan(
 
 
 def thresholds_of(limits: Mapping[str, float]) -> dict[str, Any]:
-    """The thresholds of a plan from limits by the name of the criterion.
+    """Return the thresholds of a plan for limits by the name of the criterion.
 
     >>> thresholds_of({"k": 5.0, "distinct_l": 2, "t_closeness": 0.4})
     {'suppress_below': 5, 'diversity_below': 2, 'limits': {'t_closeness': 0.4}}

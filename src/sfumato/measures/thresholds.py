@@ -1,8 +1,8 @@
-"""Suppression by thresholds: which classes fall short of a criterion, and every choice of thresholds within a budget.
+"""Suppression by thresholds: the classes that violate a criterion, and all choices of thresholds within a budget.
 
-A class criterion is a privacy measure that is the worst of the released classes. Whether a class falls short is decided
-on the table before suppression, with the whole input as the reference of t, β and δ: what one class has does not depend
-on which others go.
+A class criterion is a privacy measure that is the worst of the released classes. Classes are compared with a threshold
+before suppression, with the distribution of the input as the reference of t, β and δ. The result for one class then
+does not depend on which other classes are suppressed.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from sfumato.measures.criteria import GRID
 from sfumato.measures.measure import Measure
 
 HALF = 0.5 / GRID
-MEASURED, DEMANDED, SOUGHT = range(3)
+MEASURED, CONSTRAINT, OBJECTIVE = range(3)
 
 
 def is_criterion(measure: Measure, direction: str | None = None) -> bool:
-    """Whether a measure is the worst of the classes, and better in its own direction: a class can fall short of it.
+    """Return whether a measure is the worst of the classes in its own direction, so that a class can violate it.
 
     >>> from sfumato.measures.registry import measure
     >>> is_criterion(measure("entropy_l")), is_criterion(measure("marketer_risk"))
@@ -35,30 +35,30 @@ def is_criterion(measure: Measure, direction: str | None = None) -> bool:
 
 
 def level_of(measure: Measure, value: float) -> float:
-    """A value of a criterion as a level, of which more is better."""
+    """Return a value of a criterion as a level, of which more is better."""
     if measure.per_class is not None and measure.per_class.risk:
         return 1.0 / value if value > 0 else np.inf
     return value if measure.direction == "max" else -value
 
 
 def value_at(measure: Measure, level: float) -> float:
-    """The value of a criterion at a level."""
+    """Return the value of a criterion at a level."""
     if measure.per_class is not None and measure.per_class.risk:
         return 1.0 / level if level > 0 else np.inf
     return level if measure.direction == "max" else -level
 
 
 def quantised(levels: Floats) -> Floats:
-    """Levels on the grid on which thresholds are told apart: rounding noise must not decide who is suppressed."""
+    """Round levels to the grid of thresholds, because rounding errors must not decide about suppression."""
     levels = np.asarray(levels, dtype=np.float64)
     near = np.abs(levels) <= 1e6
     return np.where(near, np.floor(np.where(near, levels, 0.0) * GRID + 0.5) / GRID, levels)
 
 
 def class_levels(measure: Measure, classes: ClassTable, whole: bool = True) -> Floats:
-    """What each class has of a criterion: larger is better, the worst of several columns.
+    """Return the level of each class for a criterion: larger is better. Of several columns it is the worst.
 
-    It is what it has before suppression, unless `whole` is False.
+    The level is the one before suppression, unless `whole` is False.
     """
     table = replace(classes, suppressed=np.zeros_like(classes.suppressed), reference="input") if whole else classes
     worst: Floats | None = None
@@ -76,12 +76,12 @@ def class_levels(measure: Measure, classes: ClassTable, whole: bool = True) -> F
 
 
 def failing(measure: Measure, limit: float, classes: ClassTable) -> Flags:
-    """Which classes fall short of a limit."""
+    """Return which classes violate a limit."""
     return np.asarray(quantised(class_levels(measure, classes)) < level_of(measure, limit) - HALF)
 
 
 def suppress_failing(classes: ClassTable, limits: Mapping[str, float], known: Mapping[str, Measure]) -> ClassTable:
-    """Suppress every class that falls short of one of some limits, by the name of the criterion."""
+    """Suppress every class that violates a limit. The limits are by the name of the criterion."""
     gone = classes.suppressed
     for name, limit in limits.items():
         gone = gone | failing(known[name], limit, classes)
@@ -90,7 +90,7 @@ def suppress_failing(classes: ClassTable, limits: Mapping[str, float], known: Ma
 
 @dataclass(frozen=True)
 class Threshold:
-    """A criterion of a search: sought (any threshold, from `limit` on), demanded (that limit), or only measured."""
+    """A criterion of a search: an objective (any threshold from `limit` on), a constraint, or only measured."""
 
     measure: Measure
     mode: int
@@ -98,12 +98,12 @@ class Threshold:
 
     @property
     def counts(self) -> bool:
-        """Whether joining classes never lowers it: what the bounds of a search rest on."""
+        """Return whether joining classes never lowers the criterion, which the bounds of a search need."""
         per_class = self.measure.per_class
         return per_class is not None and per_class.criterion.counts and self.measure.monotone is not None
 
     def parameter(self) -> float:
-        """The number that compiled loops read."""
+        """Return the parameter that compiled loops read."""
         per_class = self.measure.per_class
         given: Any = self.measure.parameters.get(per_class.parameter, 0.0) if per_class is not None else 0.0
         return float(given == "infinite") if isinstance(given, str) else float(given)
@@ -112,9 +112,9 @@ class Threshold:
 def releases(
     thresholds: Sequence[Threshold], levels: Sequence[Floats], classes: ClassTable, budget: int, every: bool = True
 ) -> Iterator[Flags]:
-    """The classes that go, for every choice of thresholds within the budget; each set of classes once.
+    """Return the suppressed classes for every choice of thresholds within the budget, each set of classes once.
 
-    The plain twin of the compiled loops of a lattice. Without `every`, the highest thresholds alone.
+    This is the plain version of the compiled loops of a lattice. Without `every`, only the highest thresholds are used.
     """
     grid = [quantised(each) for each in levels]
     gone = classes.suppressed.copy()
@@ -123,7 +123,7 @@ def releases(
     left = budget - classes.table.removed
     spent = classes.counted
 
-    sought = [level for threshold, level in zip(thresholds, grid, strict=True) if threshold.mode == SOUGHT]
+    sought = [level for threshold, level in zip(thresholds, grid, strict=True) if threshold.mode == OBJECTIVE]
     if spent(gone) > left or not sought:
         yield gone
         return

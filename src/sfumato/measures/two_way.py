@@ -1,7 +1,7 @@
-"""All two-way tables of a source beside those that a reader makes of its release.
+"""Errors of two-way tables: those of the source compared with those that a reader makes of its release.
 
-A reader spreads a record with a label evenly over the values that the label stands for. The error of a table is half
-the sum of absolute differences between the shares of its cells in the source and in the release: the share of records
+A reader distributes a record evenly over the values that its label covers. The error of a table is half the sum of the
+absolute differences between the shares of its cells in the source and in the release. This is the share of records
 that would have to be moved.
 """
 
@@ -16,11 +16,11 @@ from sfumato.base.arrays import Codes, Counts64, Floats, Index
 from sfumato.base.compiled import compiled
 
 Pair = tuple[int, int]
-MOST_VALUES = 2_000  # of a column: tables of wider ones would fill the memory
+MOST_VALUES = 2_000  # of a column: tables of columns with more values would fill the memory
 
 
 def source_tables(codes: Codes, counts: Counts64, widths: Sequence[int]) -> dict[Pair, Floats]:
-    """The two-way tables of every pair of columns, as shares; `codes[j, t]` is the value of tuple t in column j."""
+    """Return the two-way table of every pair of columns as shares. Tuple t has `codes[j, t]` in column j."""
     tables = {}
     for i, j in combinations(range(len(widths)), 2):
         cells = np.bincount(codes[i].astype(np.int64) * widths[j] + codes[j], counts, widths[i] * widths[j])
@@ -31,8 +31,10 @@ def source_tables(codes: Codes, counts: Counts64, widths: Sequence[int]) -> dict
 def table_errors(
     source: dict[Pair, Floats], labels: Codes | Counts64, rows: Counts64, spread: Sequence[Floats]
 ) -> dict[Pair, float]:
-    """The error of each two-way table. Class c has `rows[c]` records with label `labels[j, c]` in column j, which
-    gives the value v of the column the share `spread[j][label, v]`. Where nothing is released, all is wrong.
+    """Return the error of each two-way table, which is 1 if nothing is released.
+
+    Class c has `rows[c]` records with the label `labels[j, c]` in column j. A label distributes its records over the
+    values of the column with the shares `spread[j][label]`.
 
     >>> kept = source_tables(np.array([[0, 1], [0, 1]]), np.array([1, 1]), [2, 2])
     >>> one = np.zeros((2, 1), int)
@@ -56,11 +58,12 @@ def table_errors(
 def grouped_errors(
     shares: Floats, widths: Counts64, group: Index, start: Counts64, radix: Counts64, labels: Codes, rows: Counts64
 ) -> Floats:
-    """`table_errors` where the labels of a column divide its values: one error for each pair, in order.
+    """Return the error of each pair of columns if the labels of each column divide its values into groups.
 
-    `shares` are the tables of the source one after the other; value v of column j is in the group
+    The tables of the source, one after the other, are `shares`. Value v of column j is in the group
     `group[start[j] + v]` of its `radix[j]` groups.
     """
+    # A group has one share for all its cells, so the loop needs no table of the release in single values.
     columns = len(widths)
     errors = np.empty(columns * (columns - 1) // 2)
     total = 0
@@ -97,7 +100,7 @@ def grouped_errors(
 def plain_errors(
     shares: Floats, widths: Counts64, group: Index, start: Counts64, radix: Counts64, labels: Codes, rows: Counts64
 ) -> Floats:
-    """The plain twin of `grouped_errors`, which also serves where loops are not compiled."""
+    """Return `grouped_errors` without compiled loops."""
     spread, source, at = [], {}, 0
     for j, width in enumerate(widths.tolist()):
         inside = np.arange(radix[j])[:, None] == group[start[j] : start[j] + width]
@@ -110,7 +113,7 @@ def plain_errors(
 
 
 def run_spread(low: Counts64, high: Counts64, width: int) -> tuple[Counts64, Floats]:
-    """Runs of ordered values as labels: the number of the run of each class, and how each is spread."""
+    """Return runs of ordered values as labels: the number of each class's run, and the shares of values in each run."""
     runs, number = np.unique(np.stack([low, high], axis=1), axis=0, return_inverse=True)
     places = np.arange(width)
     inside = (places >= runs[:, :1]) & (places < runs[:, 1:])
@@ -120,8 +123,7 @@ def run_spread(low: Counts64, high: Counts64, width: int) -> tuple[Counts64, Flo
 def box_errors(
     codes: Codes, counts: Counts64, widths: Sequence[int], low: Counts64, high: Counts64, rows: Counts64
 ) -> dict[Pair, float]:
-    """The errors of a file whose labels differ from class to class: the label of class i in column j is the run from
-    `low[i, j]` to below `high[i, j]`."""
+    """Return the errors of a file in which class i has values `low[i, j]` to below `high[i, j]` in column j."""
     numbers, spread = [], []
     for j, width in enumerate(widths):
         number, how = run_spread(low[:, j], high[:, j], width)
@@ -131,10 +133,10 @@ def box_errors(
 
 
 def mean_and_largest(errors: dict[Pair, float]) -> tuple[float, float]:
-    """The mean over all tables, and the largest; 0 where there is no pair of columns."""
+    """Return the mean error and the largest error, which are 0 without a pair of columns."""
     return (float(np.mean([*errors.values()])), max(errors.values())) if errors else (0.0, 0.0)
 
 
 def worst_pair(errors: dict[Pair, float]) -> Pair | None:
-    """The two columns whose table has the largest error; the first of several."""
+    """Return the pair of columns whose table has the largest error, the first of several."""
     return max(errors, key=lambda pair: errors[pair], default=None)

@@ -1,11 +1,8 @@
-"""The words of measures where persons are counted: a share "of records" is then one of persons.
+"""Measures in units: their texts if persons are counted, and class sizes if units have records in several tuples.
 
-Classes that are given by the class of each tuple: those of recodings whose labels differ from class to class.
-
-The releases of a recoding where units have records in several tuples and class sizes in units alone decide.
-
-Such counts do not add up from one recoding to the next, so each is counted from the tuples: the classes, the distinct
-units of each class, and for each unit the smallest of its classes, below which the unit is suppressed.
+The number of distinct units of a class is not the sum of the numbers of its parts. So the counts of a recoding do not
+follow from those of a finer one, and each recoding is counted from the tuples: its classes, the distinct units of each
+class, and the smallest class of each unit. A threshold above the size of that class suppresses the unit.
 """
 
 from __future__ import annotations
@@ -25,11 +22,11 @@ from sfumato.plans.recodings import Recoding, as_it_stands
 from sfumato.tables.frequency import FrequencyTable
 
 WORDS = (("records", "persons"), ("(?<!survey )record", "person"))
-IN_PERSONS = ("sizes", "sensitive")  # what measures read that count persons; losses count records always
+IN_PERSONS = ("sizes", "sensitive")  # the `reads` of measures that count persons; losses always count records
 
 
 def title_of(measure: Measure, persons: bool) -> str:
-    """The title of a measure, where persons are counted or not.
+    """Return the title of a measure, for counts of persons or of records.
 
     >>> from sfumato.measures.registry import measure
     >>> title_of(measure("uniques"), persons=True), title_of(measure("uniques"), persons=False)
@@ -39,7 +36,7 @@ def title_of(measure: Measure, persons: bool) -> str:
 
 
 def sentence_of(measure: Measure, persons: bool) -> str:
-    """What a measure says, where persons are counted or not.
+    """Return the sentence of a measure, for counts of persons or of records.
 
     >>> from sfumato.measures.registry import measure
     >>> sentence_of(measure("k"), persons=True)
@@ -51,21 +48,21 @@ def sentence_of(measure: Measure, persons: bool) -> str:
 
 
 def counts_persons(measure: Measure) -> bool:
-    """Whether a measure counts persons where the table says which person a row belongs to."""
+    """Return whether a measure counts persons if the table has the person of each row."""
     return measure.kind == "privacy" and measure.reads in IN_PERSONS
 
 
 def in_persons(text: str) -> str:
-    """A text about records as one about persons."""
+    """Change a text about records into one about persons."""
     for word, other in WORDS:
         text = re.sub(rf"\b{word}\b", other, text)
     return text
 
 
 def class_table(table: FrequencyTable, owner: Counts64, count: int, weights: Sequence[float]) -> ClassTable:
-    """Classes of whole tuples as measures read them: `owner[t]` is the class of a tuple, -1 where it is suppressed.
+    """Return a class table in which tuple t is in class `owner[t]`, or suppressed if that is -1.
 
-    The suppressed records are the last class.
+    This serves recodings whose labels differ from class to class. The suppressed records are the last class.
     """
     gone = owner < 0
     index = np.where(gone, count, owner).astype(np.uint32)
@@ -78,16 +75,16 @@ def class_table(table: FrequencyTable, owner: Counts64, count: int, weights: Seq
     return ClassTable(table, as_it_stands(table), index, first, rows, rows, size, suppressed, weights=tuple(weights))
 
 
-MEASURED, DEMANDED, SOUGHT = range(3)  # as in thresholds: nothing goes, what falls short goes, any threshold
+MEASURED, CONSTRAINT, OBJECTIVE = range(3)  # as in thresholds: no suppression, below the limit, by any threshold
 
 
 @compiled
 def count_units(
     index: Index, classes: int, tuple_of: Counts64, start: Counts64, sizes: Counts64, least: Counts64
 ) -> None:
-    """The distinct units of each class, and for each unit the smallest of its classes.
+    """Return the number of distinct units of each class, and the size of the smallest class of each unit.
 
-    `tuple_of[start[u]:start[u + 1]]` are the tuples of unit u.
+    Unit u has the tuples `tuple_of[start[u]:start[u + 1]]`.
     """
     last = np.full(classes, -1, np.int64)
     for u in range(len(start) - 1):
@@ -118,9 +115,10 @@ def node_releases(
     budget: int,
     every: bool,
 ) -> tuple[Counts64, int, int]:
-    """The releases of one node: rows of (k, units, records, hidden leaves per column); its best k, its failing units.
+    """Return the releases of one node, its best k, and the number of its units below the limit.
 
-    `covers[cover_start[j] + code]` are the leaves under the label of a code in column j.
+    A release is a row of k, suppressed units, suppressed records, and for each column the leaves under suppressed
+    labels. The label of code c in column j covers `covers[cover_start[j] + c]` leaves.
     """
     classes, columns = len(first), codes.shape[0]
     rows, sizes = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
@@ -128,8 +126,8 @@ def node_releases(
     for t in range(len(index)):
         rows[index[t]] += counts[t]
     count_units(index, classes, tuple_of, unit_start, sizes, least)
-    # A class that goes within the budget has no more units than the budget, so only such sizes are counted and sorted.
-    cap = limit if mode == DEMANDED else (budget + 1 if mode == SOUGHT else 0)
+    # A class that is suppressed has at most as many units as the budget, so only such sizes are counted and sorted.
+    cap = limit if mode == CONSTRAINT else (budget + 1 if mode == OBJECTIVE else 0)
     short = np.zeros(cap + 1, np.int64)
     for u in range(len(least)):
         if least[u] <= cap:
@@ -144,7 +142,7 @@ def node_releases(
             larger = sizes[c]
     few = few[:small]
     order = few[np.argsort(sizes[few])]
-    # `reached` of the classes in that order go at most; `levels` thresholds lie on the way.
+    # At most the first `reached` classes in that order are suppressed, by one of `levels` thresholds.
     reached, levels, gone, at = 0, 0, np.int64(0), 0
     while at < small:
         size = sizes[order[at]]
@@ -152,17 +150,17 @@ def node_releases(
         while end < small and sizes[order[end]] == size:
             end += 1
         gone += short[size]
-        fits = size < limit if mode == DEMANDED else (gone <= budget and mode == SOUGHT)
-        if not fits or (mode != DEMANDED and end == classes):
+        fits = size < limit if mode == CONSTRAINT else (gone <= budget and mode == OBJECTIVE)
+        if not fits or (mode != CONSTRAINT and end == classes):
             break
         reached, at = end, end
         levels += 1
-    number = levels + 1 if mode == SOUGHT and every else 1
+    number = levels + 1 if mode == OBJECTIVE and every else 1
     result = np.zeros((number, 3 + columns), np.int64)
     total = np.zeros(2 + columns, np.int64)
     at, line = 0, number - 1
     while True:
-        if at == reached or (mode == SOUGHT and every):
+        if at == reached or (mode == OBJECTIVE and every):
             result[line, 0] = sizes[order[at]] if at < small else larger
             for f in range(2 + columns):
                 result[line, 1 + f] = total[f]
@@ -177,18 +175,19 @@ def node_releases(
             for j in range(columns):
                 total[2 + j] += rows[c] * covers[cover_start[j] + codes[j, first[c]]]
             at += 1
-    failing = result[0, 1] if mode == DEMANDED else 0
+    failing = result[0, 1] if mode == CONSTRAINT else 0
     return result, int(result[0, 0]), int(failing)
 
 
 def releases_of(
     table: FrequencyTable, recoding: Recoding, mode: int, least: int, budget: int, every: bool
 ) -> tuple[Counts64, int, int]:
-    """The releases of one recoding, the one that suppresses most first, with its best k and its failing units.
+    """Return the releases of one recoding, its best k, and the number of its units below the limit.
 
-    A release is a row: the smallest class that is left (0 if none is), the units and the records suppressed, and in
-    each column the leaves that labels of suppressed records cover. With SOUGHT every threshold within the budget is one
-    (without `every` the highest alone), with DEMANDED classes below `least` go.
+    The release with the most suppression is the first. A release is a row: the smallest class left (0 if none is), the
+    suppressed units and records, and for each column the leaves under the labels of suppressed records. If the mode is
+    `OBJECTIVE`, every threshold within the budget is a release, or only the highest without `every`. If the mode is
+    `CONSTRAINT`, classes below `least` are suppressed.
     """
     units = table.units
     if units is None:

@@ -1,4 +1,4 @@
-"""A plan of the local system: classes with a label of their own in each column, and which records are in which."""
+"""A plan of local recoding: equivalence classes with their own labels, and the records of each class."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Entry = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class BoxPlan:
-    """The label of each class and column by its first and last value in the column's order; and the records inside.
+    """The labels of each class (their first and last value in the column's order) and the records of each class.
 
-    Each of `members` is (tuple, class, records): so many records of a tuple of the frequency table are in a class, and
-    those of class -1 are suppressed. The same value may stand in several labels, and a tuple in several classes.
+    An entry (tuple, class, records) of `members` says how many records of a tuple are in a class. Records of class -1
+    are suppressed. A value may be in several labels, and the records of a tuple in several classes.
 
     >>> BoxPlan(("age",), ((("20", "29"),), (("25", "25"),)), ((0, 0, 5), (1, 1, 5))).entries()
     {'classes': 2}
@@ -36,11 +36,11 @@ class BoxPlan:
         return (len(self.labels), self.labels, self.members)
 
     def entries(self) -> dict[str, Any]:
-        """What may be shown: how many classes there are. Who is in which is for the owner of the front."""
+        """Return what may be shown: the number of classes. Which record is in which class is only for the owner."""
         return {"classes": len(self.labels)}
 
     def saved(self) -> dict[str, Any]:
-        """Labels are listed once for each column, classes and members are rows of numbers."""
+        """Return the plan as a list of labels for each column, with classes and members as rows of numbers."""
         spans: list[dict[Span, int]] = [{} for _ in self.columns]
         classes = [[spans[j].setdefault(span, len(spans[j])) for j, span in enumerate(c)] for c in self.labels]
         labels = {name: [list(span) for span in own] for name, own in zip(self.columns, spans, strict=True)}
@@ -51,7 +51,7 @@ class BoxPlan:
 
     @classmethod
     def from_saved(cls, saved: Mapping[str, Any]) -> Self:
-        """The plan of a point that was saved; ValueError if it cannot be one."""
+        """Return the plan of a saved point. Raise ValueError if the entries are not those of a plan."""
         plan = saved["plan"]
         spans = {str(name): [_span(span) for span in own] for name, own in plan["labels"].items()}
         width = len(spans)

@@ -1,4 +1,4 @@
-"""A plan of the channel system: with which probability each true category is reported as each output."""
+"""A plan of randomized response: the probability that each true category is reported as each output."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Channel:
-    """Row y, column x of `matrix` is P(report y | truth x); a column sums to 1.
+    """A channel: row y, column x of `matrix` is P(report y | truth x), and each column sums to 1.
 
-    `columns` are the disguised columns of the table: one, or several for a channel over their product. `reference`
-    is a distribution of the truth that weights the estimate from more reports than categories; any gives an unbiased
-    one, the true one the best. `notes` carries the guarantees the channel was chosen with. `cells` has the values of
-    the columns that make each category; a missing value is the empty text.
+    `columns` are the disguised columns of the table. There are several if the channel is over their product.
+    `reference` is a distribution of the truth. It weights the estimate where there are more reports than categories:
+    every reference makes the estimate unbiased, and the true distribution makes its variance smallest. The guarantees
+    that the channel was chosen with are in `notes`. The values of the columns for each category are in `cells`, and a
+    missing value is the empty text.
 
     >>> coin = Channel(("smokes",), ("no", "yes"), ("no", "yes"), np.array([[0.75, 0.25], [0.25, 0.75]]))
     >>> coin.square, coin.describe()[0]
@@ -63,31 +64,31 @@ class Channel:
         if self.reference is not None:
             shares = np.asarray(self.reference, dtype=np.float64)
             checked = checked_prior(shares, len(self.categories))
-            # As with the matrix: what sums to 1 but for rounding stays as it is.
+            # As with the matrix: shares that sum to 1 except for rounding stay unchanged.
             object.__setattr__(self, "reference", shares if abs(shares.sum() - 1.0) <= ROUNDING else checked)
 
     @property
     def size(self) -> int:
-        """How many categories the truth has."""
+        """Return the number of true categories."""
         return len(self.categories)
 
     @property
     def square(self) -> bool:
-        """Whether the published column stays in its own domain."""
+        """Return whether the published column has the same values as the source."""
         return self.categories == self.outputs
 
     @property
     def output_cells(self) -> list[tuple[str]]:
-        """The outputs as cells of the one column that is published."""
+        """Return the outputs as cells of the published column."""
         return [(name,) for name in self.outputs]
 
     @property
     def name(self) -> str:
-        """What the published column is called."""
+        """Return the name of the published column."""
         return "+".join(self.columns)
 
     def describe(self, digits: int = 4) -> list[str]:
-        """One sentence for each category.
+        """Return one sentence for each category.
 
         Args:
             digits: digits of the probabilities.
@@ -116,11 +117,11 @@ class Channel:
 
     @classmethod
     def from_saved(cls, saved: Mapping[str, Any]) -> Channel:
-        """The channel of a point that was saved."""
+        """Return the channel of a saved point."""
         return cls.from_dict(saved["plan"])
 
     def as_dict(self) -> dict[str, Any]:
-        """What a channel file holds. With a reference and notes it is the publisher's own: they may tell the shares.
+        """Return the contents of a channel file. A reference and notes may reveal the true shares of the categories.
 
         Returns:
             A dictionary.
@@ -140,7 +141,7 @@ class Channel:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Channel:
-        """The channel of a dictionary that `as_dict` made; InputError says what is wrong with any other."""
+        """Return the channel of a dictionary of `as_dict`. Raise InputError if it is not one."""
         try:
             wrong = None if saved["format"] == FORMAT else "another format"
             if wrong is None:
@@ -158,7 +159,7 @@ class Channel:
         raise InputError(f"the channel has {wrong}", expected=f'"format": "{FORMAT}" with a matrix', remedy=REMEDY)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the channel as JSON that its owner alone can read: it may tell the shares it was designed for.
+        """Write the channel as JSON that only its owner can read, because it may reveal the shares of the categories.
 
         Args:
             path: the file to write.
@@ -171,12 +172,12 @@ class Channel:
         return write_text(path, text, overwrite=overwrite, private=True)
 
     def bare(self, notes: Mapping[str, Any] | None = None) -> Channel:
-        """The same channel without the reference and with other notes: what may be handed out."""
+        """Return the channel that recipients may have: without the reference, and with other notes."""
         return replace(self, reference=None, notes=dict(notes or {}))
 
 
 def load_channel(path: str | Path) -> Channel:
-    """Read a channel back from its file, and check it.
+    """Read a channel from its file and check it.
 
     Args:
         path: the file.
@@ -191,7 +192,7 @@ def load_channel(path: str | Path) -> Channel:
 
 
 def load_channels(path: str | Path) -> list[Channel]:
-    """The channels of a file: one, or those of a disguised file that has several."""
+    """Read the channels of a file: one, or all channels of a disguised table."""
     path = Path(path)
     if not path.is_file():
         raise InputError(f"there is no channel file {path}", expected="a JSON file with a matrix", remedy=REMEDY)
@@ -215,7 +216,7 @@ def _rows(values: Any) -> Floats:
 
 
 def checked_matrix(matrix: Floats, outputs: int, categories: int) -> Floats:
-    """The matrix with columns that sum to exactly 1, or what is wrong with it."""
+    """Return the matrix with columns that sum to exactly 1. Raise an error if it is not a channel."""
     matrix = np.asarray(matrix, dtype=np.float64)
     shape = f"{outputs} rows (outputs) and {categories} columns (categories)"
     if matrix.shape != (outputs, categories):
@@ -231,14 +232,14 @@ def checked_matrix(matrix: Floats, outputs: int, categories: int) -> Floats:
             expected="for each true category, probabilities of all outputs that sum to 1",
             remedy="check that rows are outputs and columns are categories, not the other way round",
         )
-    # What sums to 1 but for rounding stays as it is, so that a channel read back and written again is the same.
+    # A column that sums to 1 except for rounding stays unchanged: reading and writing a file then changes no byte.
     fixed = matrix / np.where(np.abs(sums - 1.0) > ROUNDING, sums, 1.0)
     fixed.setflags(write=False)
     return np.asarray(fixed)
 
 
 def checked_prior(prior: Sequence[float] | Floats, categories: int | None = None) -> Floats:
-    """The shares of the categories, summing to exactly 1, or what is wrong with them.
+    """Return the shares of the categories with a sum of exactly 1. Raise an error if they are not shares.
 
     >>> checked_prior([0.5, 0.3, 0.2]).tolist()
     [0.5, 0.3, 0.2]
@@ -268,7 +269,7 @@ def checked_prior(prior: Sequence[float] | Floats, categories: int | None = None
 
 
 def product(channels: Sequence[Channel]) -> Channel:
-    """Independent channels as one over the product of their categories.
+    """Combine independent channels into one channel over the product of their categories.
 
     >>> coin = Channel(("a",), ("0", "1"), ("0", "1"), np.array([[0.8, 0.2], [0.2, 0.8]]))
     >>> other = Channel(("b",), ("x", "y"), ("x", "y"), np.eye(2))

@@ -1,10 +1,8 @@
-"""What every kind of plan becomes before it is measured: per column, a group for each code.
+"""Recodings, and the plans that describe them.
 
-What every plan can do, whatever it does to a table; and the plans that recode, which much of the code knows.
-
-A plan of the lattice system: one level of its hierarchy for each quasi-identifier.
-
-A plan of the cuts system: for each quasi-identifier, where its ordered values are parted into groups.
+A recoding has a group for each code of each column. It is what measures and kernels read. A `LevelPlan` describes a
+recoding by one level of the hierarchy for each column, a `CutPlan` by the cuts between the ordered values of each
+column. `Plan` is the interface that the plans of all methods have.
 """
 
 from __future__ import annotations
@@ -29,7 +27,11 @@ from sfumato.tables.frequency import FrequencyTable
 
 @dataclass(frozen=True, eq=False)
 class ColumnRecoding:
-    """One column recoded: `groups[code]` is a group; per group the leaves covered, the depth share, the span share."""
+    """A recoded column: the group of each code.
+
+    For each group: the number of leaves it covers, its level as a share of the hierarchy's height, and its width as a
+    share of the width of the domain.
+    """
 
     labels: tuple[str, ...]
     groups: Codes
@@ -46,7 +48,7 @@ Recoding = tuple[ColumnRecoding, ...]
 
 
 def as_it_stands(table: FrequencyTable) -> Recoding:
-    """The recoding that changes nothing."""
+    """Return the recoding that changes nothing."""
     return tuple(
         ColumnRecoding(d.labels, np.arange(len(d.labels), dtype=np.int32), d.covers, d.depths, d.spans)
         for d in table.domains
@@ -54,7 +56,7 @@ def as_it_stands(table: FrequencyTable) -> Recoding:
 
 
 def at_levels(table: FrequencyTable, levels: Sequence[int]) -> Recoding:
-    """Every column generalized to a level of its hierarchy: a node of the lattice."""
+    """Generalize every column to a level of its hierarchy. The levels are a node of the lattice."""
     if len(levels) != len(table.domains):
         raise StudyError(
             f"{len(levels)} levels for {len(table.domains)} quasi-identifiers",
@@ -65,7 +67,7 @@ def at_levels(table: FrequencyTable, levels: Sequence[int]) -> Recoding:
 
 @lru_cache(maxsize=1 << 12)
 def at_level(domain: Domain, level: int) -> ColumnRecoding:
-    """One column generalized to a level of its hierarchy."""
+    """Generalize one column to a level of its hierarchy."""
     tree = domain.hierarchy
     if not 0 <= level <= tree.height:
         raise StudyError(f"level {level} of {domain.name}", expected=f"a level from 0 to {tree.height}")
@@ -85,7 +87,7 @@ def at_level(domain: Domain, level: int) -> ColumnRecoding:
 
 
 def without(recoding: Recoding, column: int) -> Recoding:
-    """The same recoding with one column hidden."""
+    """Return the recoding with one column suppressed."""
     part = recoding[column]
     hidden = replace(
         part,
@@ -99,7 +101,7 @@ def without(recoding: Recoding, column: int) -> Recoding:
 
 
 def all_nodes(shape: Sequence[int]) -> Codes:
-    """Every node of a lattice, a row of levels each.
+    """Return every node of a lattice as a row of levels.
 
     >>> all_nodes((2, 2)).tolist()
     [[0, 0], [0, 1], [1, 0], [1, 1]]
@@ -109,10 +111,11 @@ def all_nodes(shape: Sequence[int]) -> Codes:
 
 @dataclass(frozen=True)
 class LevelPlan:
-    """Levels by column, and which classes are suppressed: those smaller than a size (0 and 1 suppress nothing).
+    """A level of the hierarchy for each column, and the rule that suppresses classes.
 
-    `diversity_below` suppresses classes with fewer sensitive values as well, and `limits` those that fall short of
-    another criterion, by its name: t, β and δ against the distribution of the whole input.
+    Classes smaller than `suppress_below` are suppressed (0 and 1 suppress nothing), classes with fewer sensitive values
+    than `diversity_below`, and classes that violate one of `limits`, which are by the name of the criterion. For t, β
+    and δ, classes are compared with the distribution of the complete input.
 
     >>> LevelPlan({"age": 2, "sex": 0}, suppress_below=5).entries()
     {'suppress_below': 5, 'plan': {'age': 2, 'sex': 0}}
@@ -125,22 +128,22 @@ class LevelPlan:
 
     @property
     def choices(self) -> Mapping[str, int]:
-        """What is chosen for each column."""
+        """Return the choice for each column."""
         return self.levels
 
     def tree(self, domain: Domain) -> tuple[Hierarchy, int]:
-        """The hierarchy of a column, and the level that says the plan."""
+        """Return the hierarchy of a column and the level of the plan."""
         if domain.name not in self.levels:
             raise StudyError(f"the plan has no level for {domain.name}", expected="one level for each quasi-identifier")
         return domain.hierarchy, self.levels[domain.name]
 
     def grouped(self, domain: Domain) -> tuple[Codes, Codes]:
-        """The group of each code of a column and how many values each group has: the recoding without its labels."""
+        """Return the group of each code of a column and the number of values of each group."""
         part = at_level(domain, self.levels[domain.name])
         return part.groups, part.covers
 
     def recoding(self, table: FrequencyTable) -> Recoding:
-        """What the plan does to a table."""
+        """Return the recoding of a table under the plan."""
         absent = [name for name in table.columns if name not in self.levels]
         extra = [name for name in self.levels if name not in table.columns]
         if absent or extra:
@@ -151,7 +154,7 @@ class LevelPlan:
         return at_levels(table, [self.levels[name] for name in table.columns])
 
     def words(self, table: FrequencyTable) -> list[str]:
-        """The plan in words, one sentence a column."""
+        """Describe the plan in one sentence for each column."""
         said = []
         for domain in table.domains:
             tree, level = domain.hierarchy, self.levels[domain.name]
@@ -179,7 +182,7 @@ class LevelPlan:
 
     @classmethod
     def from_saved(cls, saved: Mapping[str, Any]) -> Self:
-        """The plan of a point that was saved; ValueError if it cannot be one."""
+        """Return the plan of a saved point. Raise ValueError if the entries are not those of a plan."""
         levels, below, diverse = saved["plan"], saved["suppress_below"], saved.get("diversity_below", 0)
         if not all(isinstance(n, int) and 0 <= n < 2**62 for n in (below, diverse, *levels.values())):
             raise ValueError("levels and limits are whole numbers")
@@ -191,9 +194,9 @@ class LevelPlan:
 
 @dataclass(frozen=True)
 class CutPlan:
-    """The first value of every group, by column in the column's order; and which classes are suppressed.
+    """The first value of every group of each column, in the column's order, and the rule that suppresses classes.
 
-    A class goes if it is smaller than `suppress_below` or holds fewer sensitive values than `diversity_below`.
+    A class is suppressed if it is smaller than `suppress_below` or has fewer sensitive values than `diversity_below`.
 
     >>> CutPlan({"age": ("17", "30")}, suppress_below=5).entries()
     {'suppress_below': 5, 'diversity_below': 0, 'plan': {'age': ['17', '30']}}
@@ -205,11 +208,11 @@ class CutPlan:
 
     @property
     def choices(self) -> Mapping[str, tuple[str, ...]]:
-        """What is chosen for each column."""
+        """Return the choice for each column."""
         return self.cuts
 
     def tree(self, domain: Domain) -> tuple[Hierarchy, int]:
-        """A hierarchy whose middle level are the groups, and the level that says the plan."""
+        """Return a hierarchy whose middle level consists of the groups, and the level of the plan."""
         if domain.name not in self.cuts:
             raise StudyError(f"the plan has no groups for {domain.name}", expected="groups for each quasi-identifier")
         runs = self._runs(domain)
@@ -221,7 +224,7 @@ class CutPlan:
         return Hierarchy.from_paths(domain.name, paths), level
 
     def grouped(self, domain: Domain) -> tuple[Codes, Codes]:
-        """The group of each code of a column and how many values each group has: the recoding without its labels."""
+        """Return the group of each code of a column and the number of values of each group."""
         runs = self._runs(domain)
         groups = np.empty(len(domain.labels), dtype=np.int32)
         for position, run in enumerate(runs):
@@ -229,7 +232,7 @@ class CutPlan:
         return groups, np.array([len(run) for run in runs], dtype=np.int32)
 
     def recoding(self, table: FrequencyTable) -> Recoding:
-        """What the plan does to a table."""
+        """Return the recoding of a table under the plan."""
         absent = [name for name in table.columns if name not in self.cuts]
         extra = [name for name in self.cuts if name not in table.columns]
         if absent or extra:
@@ -244,7 +247,7 @@ class CutPlan:
         return tuple(parts)
 
     def words(self, table: FrequencyTable) -> list[str]:
-        """The plan in words, one sentence a column."""
+        """Describe the plan in one sentence for each column."""
         said = []
         for domain in table.domains:
             tree, level = self.tree(domain)
@@ -271,7 +274,7 @@ class CutPlan:
 
     @classmethod
     def from_saved(cls, saved: Mapping[str, Any]) -> Self:
-        """The plan of a point that was saved; ValueError if it cannot be one."""
+        """Return the plan of a saved point. Raise ValueError if the entries are not those of a plan."""
         below, diverse = saved["suppress_below"], saved["diversity_below"]
         if not all(isinstance(n, int) and 0 <= n < 2**62 for n in (below, diverse)):
             raise ValueError("limits are whole numbers")
@@ -295,10 +298,11 @@ class CutPlan:
 
 
 def labels_of(domain: Domain, runs: Sequence[Sequence[int]]) -> list[str]:
-    """A readable label for each group of leaves: the value, a span of numbers, a node of the tree, or a list.
+    """Return a readable label for each group of leaves: a value, a range of numbers, a node of the tree, or a list.
 
-    In a column that is cut along its tree every group is a node and has its name. These labels are for the publisher.
-    They hold values that may be gone from a release, which has labels of its own (`release.labels`).
+    In a column that is cut along its tree every group is a node, and its label is the name of the node. These labels
+    are for the publisher, because they may name values that are not in the release. `release.labels` has the labels of
+    released files.
 
     >>> from sfumato.tables.domain import domain_of
     >>> labels_of(domain_of("age", {"17": 1, "18": 1, "30": 1}), [[0, 1], [2]])
@@ -329,9 +333,9 @@ def labels_of(domain: Domain, runs: Sequence[Sequence[int]]) -> list[str]:
 
 
 def node_label(domain: Domain, run: Sequence[int], values: Floats | None) -> str:
-    """The name of the node that a group of leaves is: of several on top of each other, that of the highest.
+    """Return the name of the node that has exactly these leaves: the highest, where several nodes have the same leaves.
 
-    So the nodes just below one that was opened are all named on one level.
+    The children of a node then have names of the same level.
     """
     tree = domain.hierarchy
     if len(run) == len(tree.leaves):
@@ -346,7 +350,7 @@ def node_label(domain: Domain, run: Sequence[int], values: Floats | None) -> str
 
 
 def _brief(label: str) -> str:
-    """A label for a sentence: of a long set, how many values it has.
+    """Return a label for a sentence. A long set is abbreviated to its number of values.
 
     >>> _brief("{a | b}"), _brief("{a | b | c | d | e}")
     ('{a | b}', '{a … e: 5 values}')
@@ -372,21 +376,21 @@ def _label(domain: Domain, run: Sequence[int], values: Floats | None) -> str:
 
 
 def coded(values: Iterable[str], decimal: str = ".") -> bool:
-    """Whether values are codes: some of them are numbers. Names of nodes do not stand beside codes in one list."""
+    """Return whether some values are numbers, so that they are codes. One list never has both codes and node names."""
     return any(number(value, decimal) is not None for value in values)
 
 
 def _neighbours(values: Floats, run: Sequence[int]) -> bool:
-    """Whether some leaves are all the numbers from the first to the last of them."""
+    """Return whether a run of leaves has all numbers between its first and its last."""
     low, high = values[run[0]], values[run[-1]]
     return bool(low <= high) and int(np.count_nonzero((values >= low) & (values <= high))) == len(run)
 
 
 def nodes_within(tree: Hierarchy, inside: Flags, among: Flags | None = None, under: int | None = None) -> list[str]:
-    """The fewest nodes of a hierarchy that make up a set of leaves, in the order of their leaves.
+    """Return the smallest set of nodes whose leaves are a given set, in the order of their leaves.
 
-    `among` are the leaves that count (all, unless given), `under` the level that nodes must be below. Labels that are
-    made of values, or are called like another value, are no names for nodes then.
+    `among` are the leaves that count (by default all), and nodes must be below the level `under`. With `among`, a node
+    whose label consists of values or equals another value is not used.
     """
     counted = np.ones_like(inside) if among is None else among
     left = inside.copy()
@@ -405,7 +409,7 @@ def nodes_within(tree: Hierarchy, inside: Flags, among: Flags | None = None, und
 
 
 def _is_name(tree: Hierarchy, label: str, leaves: Counts64) -> bool:
-    """Whether a label is a name of its own: not made of values, not that of another value."""
+    """Return whether a label is a name: it does not consist of values and equals no other value."""
     level, leaf = tree.nodes[label]
     return not from_values(label) and (level > 0 or leaves.tolist() == [leaf])
 
@@ -414,18 +418,18 @@ RecodingPlan = LevelPlan | CutPlan
 
 
 class Plan(Protocol):
-    """What one point of a front does to a table: levels, cuts, a channel, or swaps."""
+    """The change that a point of a front makes to a table: levels, cuts, a channel, or swaps."""
 
     @property
     def rank(self) -> tuple[Any, ...]:
-        """What decides the order of points that are equally good, so that it is always the same."""
+        """Return a key that orders points with equal values, so that the order is always the same."""
 
     def entries(self) -> dict[str, Any]:
-        """What a point says of its plan, for people and programs that read a front."""
+        """Return the entries of the plan that people and programs read in a front."""
 
     def saved(self) -> dict[str, Any]:
-        """The entries from which the plan can be made again: what its owner keeps."""
+        """Return the entries that restore the plan. Only the owner of the front has them."""
 
     @classmethod
     def from_saved(cls, saved: Mapping[str, Any]) -> Self:
-        """The plan of a point that was saved; ValueError if it cannot be one."""
+        """Return the plan of a saved point. Raise ValueError if the entries are not those of a plan."""

@@ -1,7 +1,7 @@
-"""A quasi-identifier as a segment of units: values that may be parted, in order, and the tree that they keep to.
+"""Quasi-identifiers as ordered units of values, between which a search may cut.
 
-An ordered column may join any neighbours; a constrained one only along its tree, so that every group is a node. A
-column with a place of its own for missing values joins them to others only when all is joined.
+A free column may join any neighbours. A constrained column joins values only along its tree, so that every group is a
+node. Missing values have their own unit, which is joined to others only if all units are joined.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Bits = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A node of a constrained column: the units from `low` to below `high`, and where its children begin."""
+    """A node of a constrained column: the units from `low` to below `high`, and the first unit of each child."""
 
     low: int
     high: int
@@ -34,10 +34,10 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """One column: its units (values that may be parted), the gaps between them, and the tree it keeps to.
+    """A column as units of values, the gaps between them, and the nodes of its tree.
 
-    `unit_of[leaf]` is the unit of a leaf, `leaves[u]` how many leaves a unit has; `nodes` are empty where neighbours
-    may be joined freely. `guarded` says that the last unit are missing values, which join others only if all join.
+    The unit of a leaf is `unit_of[leaf]`, and unit u has `leaves[u]` leaves. If neighbours may be joined freely there
+    are no `nodes`. If `guarded`, the last unit has the missing values, which are joined only if all units are joined.
     """
 
     domain: Domain
@@ -64,7 +64,7 @@ class Segment:
 
     @cached_property
     def starts(self) -> tuple[str, ...]:
-        """The first value of each unit."""
+        """Return the first value of each unit."""
         labels = self.domain.hierarchy.leaves
         first: dict[int, str] = {}
         for leaf in self.domain.order:
@@ -73,7 +73,7 @@ class Segment:
 
     @cached_property
     def members(self) -> list[list[int]]:
-        """For each node, the nodes just below it."""
+        """Return the children of each node."""
         position = {(node.low, node.high): number for number, node in enumerate(self.nodes)}
         return [
             [position[pair] for pair in zip(node.children, (*node.children[1:], node.high), strict=False)]
@@ -82,27 +82,27 @@ class Segment:
 
     @property
     def size(self) -> int:
-        """How many partitions there are."""
+        """Return the number of partitions of the column."""
         if not self.constrained:
             return int(2 ** (self.gaps - (self.guarded and self.gaps > 1)))
         count: dict[int, int] = {}
-        for number, below in enumerate(self.members):  # small nodes stand first
+        for number, below in enumerate(self.members):  # children come before their parents
             product = 1
             for child in below:
                 product *= count[child]
             count[number] = 1 + product if below else 1
         return count[len(self.nodes) - 1]
 
-    def mended(self, bits: Bits) -> Bits:
-        """Missing values stand apart unless everything is joined."""
+    def missing_separated(self, bits: Bits) -> Bits:
+        """Cut off the missing values, unless all units are joined."""
         if self.guarded and not self.constrained and self.gaps > 1:
             bits[..., -1] = bits[..., :-1].any(axis=-1)
         return bits
 
     def sampled(self, rng: np.random.Generator, count: int) -> Bits:
-        """Random partitions: fair bits, or along the tree by a fair coin at each node from the root down."""
+        """Draw random partitions: each gap is cut with probability 1/2, or each node of the tree is split with it."""
         if not self.constrained:
-            return self.mended(rng.integers(0, 2, (count, self.gaps), dtype=np.uint8))
+            return self.missing_separated(rng.integers(0, 2, (count, self.gaps), dtype=np.uint8))
         bits = np.zeros((count, self.gaps), dtype=np.uint8)
         open_ = np.zeros((len(self.nodes), count), dtype=np.bool_)
         open_[-1] = True
@@ -117,16 +117,20 @@ class Segment:
         return bits
 
     def valid(self, bits: Bits) -> bool:
-        """Whether the bits are a partition that the column allows."""
+        """Return whether the bits are a partition that the column allows."""
         if not self.constrained:
-            return bool(np.array_equal(self.mended(bits.copy()), bits))
+            return bool(np.array_equal(self.missing_separated(bits.copy()), bits))
         ends = [*np.flatnonzero(bits) + 1, self.units]
         known = {(node.low, node.high) for node in self.nodes}
         return all(pair in known for pair in zip([0, *ends[:-1]], ends, strict=True))
 
 
 def segments_of(study: Study, table: FrequencyTable) -> list[Segment]:
-    """The columns as a study declares them. Where nothing is said, a tree that the order tears does not bind."""
+    """Return the columns as a study declares them.
+
+    If the study does not say whether a column is constrained, a tree whose groups are not runs of neighbours does not
+    constrain it.
+    """
     segments = []
     for domain in table.domains:
         column = study.columns.get(domain.name)
@@ -141,7 +145,7 @@ def segments_of(study: Study, table: FrequencyTable) -> list[Segment]:
 
 
 def segment_of(domain: Domain, constrained: bool | None = None, breaks: Sequence[float] | None = None) -> Segment:
-    """A column as a segment: units of neighbouring values, along the tree if it is constrained."""
+    """Return a column as units of neighbouring values, along its tree if it is constrained."""
     if len(domain.labels) > len(domain.hierarchy.leaves):
         raise HierarchyError(
             f"{domain.name} contains labels that are already generalized",
@@ -173,7 +177,7 @@ def segment_of(domain: Domain, constrained: bool | None = None, breaks: Sequence
 
 
 def _binned(domain: Domain, values: npt.NDArray[np.float64] | None, order: Counts64, breaks: Sequence[float]) -> Codes:
-    """The unit of each value in order: a new one begins at each break. Missing values have their own."""
+    """Return the unit of each value in order. A unit begins at each break, and missing values have their own unit."""
     if list(breaks) != sorted(set(breaks)):
         raise StudyError(
             f"the breaks of {domain.name} are not ascending", expected="numbers in ascending order, each once"
@@ -185,7 +189,7 @@ def _binned(domain: Domain, values: npt.NDArray[np.float64] | None, order: Count
 
 
 def _nodes(domain: Domain, unit_of: Codes) -> tuple[Node, ...]:
-    """The nodes of a column's tree as runs of units, small ones first; one that is not a run is an error."""
+    """Return the nodes of a column's tree as runs of units, the smallest first. Raise if a node is not a run."""
     tree = domain.hierarchy
     spans: dict[tuple[int, int], None] = {}
     torn = []
@@ -208,7 +212,7 @@ def _nodes(domain: Domain, unit_of: Codes) -> tuple[Node, ...]:
 
 
 def _children(low: int, high: int, spans: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-    """Where the largest nodes strictly inside a node begin; none for a leaf."""
+    """Return the first unit of each of the largest nodes strictly inside a node. A leaf has none."""
     starts, at = [], low
     while at < high and high - low > 1:
         inside = [b for a, b in spans if a == at and b <= high and (a, b) != (low, high)]

@@ -1,4 +1,4 @@
-"""A plan of swaps: pairs of records that exchange their places. It is secret: it undoes the protection."""
+"""A plan of swaps: pairs of records that exchange their areas. It is secret, because it reverses the protection."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sfumato.errors import InputError
 
 @dataclass(frozen=True)
 class SwapPlan:
-    """Pairs of rows of the source (from 0), what exchanging them costs, and a bound that no plan beats.
+    """Pairs of rows of the source (from 0), the cost of the swaps, and a lower bound of the cost of every plan.
 
-    `exact` says that no plan within the same limits costs less.
+    `exact` says that no plan within the same limits has a lower cost.
 
     >>> plan = SwapPlan(np.array([0]), np.array([2]), 1.0, 1.0)
     >>> plan.moved(np.array([5, 6, 7], np.int32), np.arange(3)).tolist()
@@ -43,7 +43,7 @@ class SwapPlan:
         return (self.swaps, *self.givers.tolist(), *self.takers.tolist())
 
     def entries(self) -> dict[str, Any]:
-        """What may be shown: not the pairs, which undo the protection."""
+        """Return what may be shown. The pairs are secret, because they reverse the protection."""
         return {"swaps": self.swaps, "exact": self.exact}
 
     def saved(self) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class SwapPlan:
 
     @classmethod
     def from_saved(cls, saved: Mapping[str, Any]) -> Self:
-        """The plan of a point that was saved; ValueError if it cannot be one."""
+        """Return the plan of a saved point. Raise ValueError if the entries are not those of a plan."""
         plan = saved["plan"]
         givers, takers = (np.array(plan[name], dtype=np.int64).reshape(-1) for name in ("givers", "takers"))
         figures = [plan["cost"], *([] if plan["bound"] is None else [plan["bound"]])]
@@ -64,7 +64,7 @@ class SwapPlan:
         return cls(givers, takers, float(plan["cost"]), plan["bound"], plan["exact"])
 
     def moved(self, area_of: Codes, rows: Counts64) -> Codes:
-        """The areas of records after the swaps; `rows` is each record's place in the source, rising."""
+        """Return the areas of records after the swaps. `rows` has the row of each record in the source, ascending."""
         one, two = np.searchsorted(rows, self.givers), np.searchsorted(rows, self.takers)
         result = area_of.copy()
         result[one], result[two] = area_of[two], area_of[one]

@@ -44,8 +44,8 @@ def test_the_worked_example() -> None:
         bits = space.bits_of(plan)
         assert space.valid(bits)
         figures = problem.figures(bits[None, :])[0, 0]
-        assert figures[kernels.SUM_AT] / 7 == expected
-        assert figures[kernels.K_AT] == 2
+        assert figures[kernels.PROPERTY_SUM] / 7 == expected
+        assert figures[kernels.LEAST_SIZE] == 2
         assert measure("weighted_k").value(classify(table, plan.recoding(table))) == pytest.approx(expected)
 
 
@@ -63,18 +63,24 @@ def test_the_printed_rule_of_problem_four_breaks_its_promise() -> None:
     space = CutSpace.of(table)
     apart = space.ends()[1][None, :]
     printed = CutProblem(table, space, "printed_l", 2).figures(apart)[0, 0]
-    assert (printed[kernels.K_AT], printed[kernels.L_AT], printed[kernels.SUPPRESSED_AT]) == (
+    assert (printed[kernels.LEAST_SIZE], printed[kernels.LEAST_DIVERSITY], printed[kernels.SUPPRESSED]) == (
         3,
         1,
         2,
     )  # what it really achieves
     few, many = (CutProblem(table, space, "safe", most).figures(apart)[0] for most in (2, 6))
     promised = {
-        int(v[kernels.L_AT]): (int(v[kernels.K_AT]), int(v[kernels.SUPPRESSED_AT])) for v in few if v[kernels.K_AT] >= 0
+        int(v[kernels.LEAST_DIVERSITY]): (int(v[kernels.LEAST_SIZE]), int(v[kernels.SUPPRESSED]))
+        for v in few
+        if v[kernels.LEAST_SIZE] >= 0
     }
     assert promised[1] == (3, 2)
     assert 2 not in promised
-    assert (many[2, kernels.K_AT], many[2, kernels.L_AT], many[2, kernels.SUPPRESSED_AT]) == (3, 2, 6)
+    assert (many[2, kernels.LEAST_SIZE], many[2, kernels.LEAST_DIVERSITY], many[2, kernels.SUPPRESSED]) == (
+        3,
+        2,
+        6,
+    )
 
 
 @given(data=st.data(), rule=st.sampled_from(sorted(RULES)), diverse=st.booleans())
@@ -89,15 +95,15 @@ def test_figures_are_those_of_the_class_table(data: st.DataObject, rule: str, di
         classes = classify(table, space.recoding(row))
         size, held = classes.size, np.diff(classes.values("s").start)
         shown = held if diverse else size
-        assert figures[0, kernels.SUM_AT] == (
-            classes.rows @ shown if rule not in ("safe",) else figures[0, kernels.SUM_AT]
+        assert figures[0, kernels.PROPERTY_SUM] == (
+            classes.rows @ shown if rule not in ("safe",) else figures[0, kernels.PROPERTY_SUM]
         )
         for variant, found in enumerate(figures):
             if rule.startswith("printed"):
                 continue
             if rule == "safe":
                 expected = best_k(size, held, variant, most)
-                assert (found[kernels.K_AT] if found[kernels.K_AT] >= 0 else None) == expected
+                assert (found[kernels.LEAST_SIZE] if found[kernels.LEAST_SIZE] >= 0 else None) == expected
                 if expected is None:
                     continue
                 kept = suppress_planned(classes, expected, variant)
@@ -107,9 +113,10 @@ def test_figures_are_those_of_the_class_table(data: st.DataObject, rule: str, di
                 kept = suppress_within(classes, most)
             else:
                 kept = suppress_planned(
-                    classes, *((0, int(found[kernels.L_AT])) if diverse else (int(found[kernels.K_AT]), 0))
+                    classes,
+                    *((0, int(found[kernels.LEAST_DIVERSITY])) if diverse else (int(found[kernels.LEAST_SIZE]), 0)),
                 )
-            assert found[kernels.SUPPRESSED_AT] == kept.suppressed_rows
+            assert found[kernels.SUPPRESSED] == kept.suppressed_rows
             if rule in ("within", "safe"):
                 assert kept.suppressed_rows <= most
             if rule == "below_mean":
@@ -120,7 +127,7 @@ def test_figures_are_those_of_the_class_table(data: st.DataObject, rule: str, di
             assert general[variant] == pytest.approx(measure("generalization_loss").value(kept), abs=1e-12)
             assert gone[variant] == pytest.approx(measure("suppression_loss").value(kept))
             if not diverse:
-                assert found[kernels.K_AT] == measure("k").value(kept)
+                assert found[kernels.LEAST_SIZE] == measure("k").value(kept)
 
 
 def best_k(size: np.ndarray, held: np.ndarray, least: int, most: int) -> int | None:

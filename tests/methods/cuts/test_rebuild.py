@@ -35,7 +35,7 @@ def one_column(*counts: int) -> FrequencyTable:
 )
 def test_by_hand(counts: tuple[int, ...], budget: int, bits: list[int]) -> None:
     table = one_column(*counts)
-    problem = CutProblem(table, CutSpace.of(table), "demanded", budget, floor=2)
+    problem = CutProblem(table, CutSpace.of(table), "demanded", budget, least_size=2)
     start = np.zeros((1, len(counts) - 1), dtype=np.uint8)
     found, looked = problem.rebuilt(start, np.array([2]), np.array([[0]]), np.ones(1))
     assert found[0].tolist() in (bits, bits[::-1])
@@ -56,7 +56,7 @@ def test_no_cut_of_the_column_is_better(data: st.DataObject) -> None:
     table = from_codes([numbers, words], np.array(codes, dtype=np.int32))
     space = CutSpace.of(table)
     floor, budget = data.draw(st.integers(1, 6)), data.draw(st.sampled_from([0, 2, size]))
-    problem = CutProblem(table, space, "demanded", budget, floor=floor)
+    problem = CutProblem(table, space, "demanded", budget, least_size=floor)
     start = space.sampled(np.random.default_rng(data.draw(st.integers(0, 99))), 1)
     column = data.draw(st.integers(0, 1))
     found, _ = problem.rebuilt(start, np.array([floor]), np.array([[column]]), np.ones(1))
@@ -75,6 +75,6 @@ def test_no_cut_of_the_column_is_better(data: st.DataObject) -> None:
         assert loss[-2] == pytest.approx(loss[:-2].min(), abs=1e-9)
     assert loss[-2] <= loss[-1]
     if not np.isfinite(loss[-2]):
-        assert figures[-2, kernels.SUPPRESSED_AT] == figures[:-2, kernels.SUPPRESSED_AT].min()
+        assert figures[-2, kernels.SUPPRESSED] == figures[:-2, kernels.SUPPRESSED].min()
     again, _ = problem.rebuilt(found, np.array([floor]), np.array([[column]]), np.ones(1))
     assert np.array_equal(again, found)

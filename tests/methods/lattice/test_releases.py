@@ -101,8 +101,8 @@ def test_the_compiled_releases_are_the_plain_ones(data: st.DataObject) -> None:
     goals = [Goal(m, m.direction) for m in chosen]
     goals += [Goal(m, m.direction, data.draw(st.sampled_from([0.3, 1.2, 2.0]))) for m in demanded]
     most, paper = data.draw(st.integers(0, table.records - 1)), data.draw(st.booleans())
-    problem = LatticeProblem(table, goals, most, sought=len(chosen), paper=paper)
-    plain = LatticeProblem(table, goals, most, sought=len(chosen), paper=paper)
+    problem = LatticeProblem(table, goals, most, objective_count=len(chosen), paper=paper)
+    plain = LatticeProblem(table, goals, most, objective_count=len(chosen), paper=paper)
     plain.walks = False
     same_figures(problem, plain)
 
@@ -121,7 +121,7 @@ def test_the_compiled_t_of_each_distance_is_the_plain_one(distance: str, data: s
 
 def same_figures(problem: LatticeProblem, plain: LatticeProblem) -> None:
     """Two ways to the releases of every node; of the bounds, those of what is sought."""
-    table, goals, sought = problem.table, problem.goals, problem.sought
+    table, goals, sought = problem.table, problem.goals, problem.objective_count
     nodes = problem.rollup.all_nodes
     one, two = problem.figures(nodes), plain.figures(nodes)
     np.testing.assert_array_equal(one.start, two.start)
@@ -217,7 +217,7 @@ def test_a_class_that_has_just_what_is_demanded_is_left(name: str, limit: float,
     """Classes of 3, 1 and 2 records, with cancer, flu, flu; flu; cancer, ulcer."""
     demanded = known_measures()[name]
     goals = [Goal(known_measures()["general_loss"], "min"), Goal(demanded, demanded.direction, limit)]
-    problem = LatticeProblem(six_records(), goals, 5, sought=1)
+    problem = LatticeProblem(six_records(), goals, 5, objective_count=1)
     assert problem.walks
     problem.walks = walks
     assert problem.figures(np.array([[1, 1]], dtype=np.int32)).suppressed.tolist() == [gone]

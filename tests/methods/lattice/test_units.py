@@ -15,7 +15,7 @@ from sfumato.measures.registry import measure
 from sfumato.methods.lattice.problem import Figures, LatticeProblem
 from sfumato.tables.frequency import FrequencyTable
 
-SOUGHT = (
+OBJECTIVE = (
     (("k", None), ("general_loss", None)),
     (("general_loss", None), ("k", 2.0)),
     (("k", None), ("distinct_l", None), ("general_loss", None)),
@@ -29,7 +29,7 @@ SOUGHT = (
 def problem(table: FrequencyTable, names: object, budget: int) -> LatticeProblem:
     goals = [Goal(measure(name), measure(name).direction, limit) for name, limit in names]  # type: ignore[attr-defined]
     sought = sum(goal.limit is None for goal in goals)
-    return LatticeProblem(table, goals, budget, sought=sought, threads=1)
+    return LatticeProblem(table, goals, budget, objective_count=sought, threads=1)
 
 
 def releases(figures: Figures, persons: int) -> list[list[tuple[float, ...]]]:
@@ -48,7 +48,7 @@ def releases(figures: Figures, persons: int) -> list[list[tuple[float, ...]]]:
     return found
 
 
-@pytest.mark.parametrize("names", SOUGHT, ids=lambda names: "-".join(name for name, _ in names))
+@pytest.mark.parametrize("names", OBJECTIVE, ids=lambda names: "-".join(name for name, _ in names))
 @given(data=st.data())
 def test_fast_ways_give_what_class_tables_give(names: object, data: st.DataObject) -> None:
     table = data.draw(unit_tables())
@@ -59,7 +59,7 @@ def test_fast_ways_give_what_class_tables_give(names: object, data: st.DataObjec
     assert fast.failing.tolist() == plain.failing.tolist()
 
 
-@pytest.mark.parametrize("names", SOUGHT, ids=lambda names: "-".join(name for name, _ in names))
+@pytest.mark.parametrize("names", OBJECTIVE, ids=lambda names: "-".join(name for name, _ in names))
 @given(data=st.data())
 def test_no_release_of_a_coarser_node_beats_a_bound(names: object, data: st.DataObject) -> None:
     table = data.draw(unit_tables())
@@ -112,7 +112,7 @@ def plain_front(table: FrequencyTable, budget: int) -> set[tuple[int, float]]:
 def test_the_front_in_units_is_that_of_plain_loops(data: st.DataObject) -> None:
     table = data.draw(unit_tables())
     budget = data.draw(st.integers(0, table.persons - 1))
-    ready = problem(table, SOUGHT[0], budget)
+    ready = problem(table, OBJECTIVE[0], budget)
     nodes = np.array(list(product(*(range(size) for size in ready.shape))), dtype=np.int32)
     figures = ready.figures(nodes)
     pairs = list(zip(figures.values[:, 0].tolist(), figures.losses.tolist(), strict=True))

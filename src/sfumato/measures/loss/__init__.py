@@ -1,1 +1,1 @@
-"""Loss metrics: one file each."""
+"""Measures of information loss, one file for each family."""

@@ -1,47 +1,47 @@
-"""General loss (GLM): for each cell, the share of the domain's other values that its label covers, added up.
+"""Losses that sum over cells: general loss and its parts, precision, loss by width, non-uniform entropy, ARX's Loss.
 
-A cell loses (leaves under its label − 1)/(leaves of the domain − 1); a suppressed record loses 1 per column.
+The general loss of a cell is (leaves under its label − 1)/(leaves of the domain − 1). A suppressed record loses 1 for
+each column.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> round(GENERAL_LOSS.value(six_rows()), 4)  # age: 6 · 1/3; zip: 3 · 1/2 + 3 · 0
 3.5
 
-Generalization loss: the part of the general loss that released records have, as a share of all that could be lost.
+Generalization loss is the general loss of released records, as a share of the highest loss.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> round(GENERALIZATION_LOSS.value(six_rows()), 4)  # 3.5 of 2 columns · 6 records
 0.2917
 
-Suppression loss: the part of the general loss that suppressed records have, as a share of all that could be lost.
+Suppression loss is the general loss of suppressed records, as a share of the highest loss.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> from sfumato.measures.suppression import suppress_below
 >>> round(SUPPRESSION_LOSS.value(suppress_below(six_rows(), 2)), 4)  # one record of six
 0.1667
 
-Precision (Prec): one minus the mean share of its hierarchy's height that a cell was generalized.
+Precision is one minus the mean level of a cell, as a share of its hierarchy's height.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> PRECISION.value(six_rows())  # level 1 of 2 in both columns
 0.5
 
-General loss by width: as general loss, but a numeric column counts the width of a label, not its leaves.
+The loss by width is a general loss in which numeric columns count the width of a label, not its leaves.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> round(WIDTH_LOSS.value(six_rows()), 4)  # age 24..51: 4 · 11/27 + 2 · 4/27; zip 47602..47905: 3 · 76/303
 2.6784
 
-Non-uniform entropy: the bits it takes to guess a cell's original value from its label, −log₂ (n_v / n_label).
+Non-uniform entropy is the number of bits needed to identify the original value under a label, −log₂ (n_v / n_label).
 
 >>> from sfumato.measures.oracle import six_rows
 >>> round(NON_UNIFORM_ENTROPY.value(six_rows()), 4)  # age: 4 · 1 + 2 · 1; zip: log₂ 3 + 2 · log₂ 1.5
 8.7549
 
-ARX 3.9.2's Loss with its geometric mean, so that users can compare.
-
-With s_j the share of the hierarchy file's leaves under a label (1 for a suppressed record), A_j its sum over records
-and D_j the leaves of the file: L_j = (A_j − N/D_j)/(N − N/D_j), floored at 0 and cut to ten decimals;
-Loss = (Π (L_j + 1))^(1/m) − 1.
+ARX's Loss is the quality model of ARX 3.9.2 with the geometric mean, for comparison with projects in ARX. The share of
+leaves under the label of a record in column j (1 for a suppressed record) has the sum A_j over all records, and the
+column has D_j leaves. Then L_j = (A_j − N/D_j)/(N − N/D_j), at least 0 and cut to ten decimals, and the loss is
+(Π (L_j + 1))^(1/m) − 1.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> round(ARX_LOSS.value(six_rows()), 6)  # L = 1/3 and 1/4
@@ -75,10 +75,10 @@ def general_loss_oracle(records: Records, record: int) -> float:
 
 
 def loss_of_nodes(nodes: NodeFigures) -> Floats:
-    """From the covered leaves of the kept records: exact whole numbers until the last division."""
+    """Return the general loss from the covered leaves of kept records, exactly up to the last division."""
     total = (nodes.table.records - nodes.kept) * float(nodes.weights.sum())
     for j, (domain, weight) in enumerate(zip(nodes.table.domains, nodes.weights, strict=True)):
-        # Column by column: a product of matrices rounds differently for different numbers of nodes.
+        # Column by column, because a matrix product rounds differently for different numbers of nodes.
         total = total + weight * ((nodes.sums[:, j] - nodes.kept) / max(domain.leaves - 1, 1))
     return np.asarray(total)
 
@@ -108,7 +108,7 @@ GENERAL_LOSS = Measure(
 )
 
 
-def share(classes: ClassTable) -> Property:
+def generalization_of_cells(classes: ClassTable) -> Property:
     part = (classes.covers - 1) / np.maximum(classes.leaves - 1, 1)[:, None]
     weights = classes.attribute_weights
     return classes.per_class(weights @ part / weights.sum(), hidden=0.0)
@@ -124,7 +124,7 @@ GENERALIZATION_LOSS = Measure(
     kind="loss",
     direction="min",
     reads="cells",
-    function=share,
+    function=generalization_of_cells,
     oracle=generalization_loss_oracle,
     fold="mean",
     monotone="rises",
@@ -140,7 +140,7 @@ GENERALIZATION_LOSS = Measure(
 )
 
 
-def gone(classes: ClassTable) -> Property:
+def loss_of_suppressed(classes: ClassTable) -> Property:
     return classes.per_class(np.zeros(len(classes.rows)), hidden=1.0)
 
 
@@ -154,7 +154,7 @@ SUPPRESSION_LOSS = Measure(
     kind="loss",
     direction="min",
     reads="sizes",
-    function=gone,
+    function=loss_of_suppressed,
     oracle=suppression_loss_oracle,
     fold="mean",
     monotone="falls",
@@ -170,7 +170,7 @@ SUPPRESSION_LOSS = Measure(
 )
 
 
-def kept_height(classes: ClassTable) -> Property:
+def precision_of_cells(classes: ClassTable) -> Property:
     depths = np.stack([part.depths[groups] for part, groups in zip(classes.recoding, classes.groups, strict=True)])
     weights = classes.attribute_weights / classes.attribute_weights.sum()
     return classes.per_class(1.0 - weights @ depths, hidden=0.0)
@@ -195,7 +195,7 @@ PRECISION = Measure(
     kind="loss",
     direction="max",
     reads="cells",
-    function=kept_height,
+    function=precision_of_cells,
     oracle=precision_oracle,
     fold="mean",
     monotone="falls",
@@ -261,7 +261,7 @@ WIDTH_LOSS = Measure(
 )
 
 
-def bits(classes: ClassTable) -> Property:
+def entropy_of_cells(classes: ClassTable) -> Property:
     table = classes.table
     result, full = np.zeros(table.tuples), np.zeros(table.tuples)
     parts = zip(table.domains, classes.recoding, table.codes, classes.attribute_weights, strict=True)
@@ -288,7 +288,7 @@ NON_UNIFORM_ENTROPY = Measure(
     kind="loss",
     direction="min",
     reads="originals",
-    function=bits,
+    function=entropy_of_cells,
     oracle=non_uniform_entropy_oracle,
     fold="sum",
     monotone="rises",
@@ -302,8 +302,8 @@ NON_UNIFORM_ENTROPY = Measure(
 )
 
 
-def shares(classes: ClassTable) -> Property:
-    """The same for each record on its own."""
+def arx_loss_of_records(classes: ClassTable) -> Property:
+    """Return ARX's Loss of each record alone."""
     least = 1.0 / classes.leaves[:, None]
     share = classes.covers / classes.leaves[:, None]
     normal = np.where(least < 1.0, np.maximum(share - least, 0.0) / np.maximum(1.0 - least, 1e-300), 0.0)
@@ -323,7 +323,7 @@ def geometric_mean(classes: ClassTable, values: Property) -> float:  # noqa: ARG
     return float(product ** (1.0 / len(classes.recoding))) - 1.0
 
 
-def oracle(records: Records, record: int) -> float:
+def arx_loss_oracle(records: Records, record: int) -> float:
     product = 1.0
     for j, (part, domain) in enumerate(zip(records.recoding, records.table.domains, strict=True)):
         if domain.leaves > 1:
@@ -332,8 +332,8 @@ def oracle(records: Records, record: int) -> float:
     return float(product ** (1 / len(records.recoding))) - 1.0
 
 
-def of_nodes(nodes: NodeFigures) -> Floats:
-    """From the covered leaves of the kept records."""
+def arx_loss_of_nodes(nodes: NodeFigures) -> Floats:
+    """Return ARX's Loss from the covered leaves of kept records."""
     records = nodes.table.records
     product = np.ones(len(nodes.sums))
     for j, domain in enumerate(nodes.table.domains):
@@ -350,8 +350,8 @@ ARX_LOSS = Measure(
     kind="loss",
     direction="min",
     reads="cells",
-    function=shares,
-    oracle=oracle,
+    function=arx_loss_of_records,
+    oracle=arx_loss_oracle,
     fold=geometric_mean,
     monotone="rises",
     bound="unsuppressed",
@@ -363,5 +363,5 @@ ARX_LOSS = Measure(
     elsewhere={"ARX": "Loss, geometric mean"},
     unit="share",
     usual=True,
-    walked=Walked(of_nodes, from_margins=True),
+    walked=Walked(arx_loss_of_nodes, from_margins=True),
 )

@@ -1,16 +1,19 @@
-"""Average class size: original records per released class.
+"""Losses that depend on classes, not on labels: average class size, discernibility, classification metric.
+
+The average class size is the number of original records per released class.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> AVERAGE_CLASS_SIZE.value(six_rows())  # 6 records, 3 classes
 2.0
 
-Discernibility: how many records each record cannot be told from; for a suppressed one, all of them.
+Discernibility is the sum over records of the number of records that match it, which is N for a suppressed record.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> DISCERNIBILITY.value(six_rows())  # 9 + 1 + 4
 14.0
 
-Classification metric (CM): records that are suppressed or whose label is not the commonest of their class.
+The classification metric is the number of records that are suppressed or whose label is not the most frequent one of
+their class.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> CLASSIFICATION_METRIC.value(six_rows())  # one of the three, none of the one, one of the two
@@ -28,16 +31,16 @@ from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
 
 
-def size_of_classes(classes: ClassTable) -> Property:
+def matching_records(classes: ClassTable) -> Property:
     return classes.per_class(classes.crowd, hidden=float(classes.records))
 
 
-def per_class(classes: ClassTable, values: Property) -> float:  # noqa: ARG001
-    return classes.records / max(int(classes.kept.sum()), 1)
-
-
-def average_class_size_oracle(records: Records, record: int) -> float:
+def matching_records_oracle(records: Records, record: int) -> float:
     return float(records.crowd(record).sum())
+
+
+def records_per_class(classes: ClassTable, values: Property) -> float:  # noqa: ARG001
+    return classes.records / max(int(classes.kept.sum()), 1)
 
 
 AVERAGE_CLASS_SIZE = Measure(
@@ -46,9 +49,9 @@ AVERAGE_CLASS_SIZE = Measure(
     kind="loss",
     direction="min",
     reads="sizes",
-    function=size_of_classes,
-    oracle=average_class_size_oracle,
-    fold=per_class,
+    function=matching_records,
+    oracle=matching_records_oracle,
+    fold=records_per_class,
     monotone="rises",
     lowest=1.0,
     highest=lambda classes: float(classes.records),
@@ -60,17 +63,9 @@ AVERAGE_CLASS_SIZE = Measure(
 )
 
 
-def size_or_table(classes: ClassTable) -> Property:
-    return classes.per_class(classes.crowd, hidden=float(classes.records))
-
-
-def discernibility_oracle(records: Records, record: int) -> float:
-    return float(records.crowd(record).sum())
-
-
-def of_nodes(nodes: NodeFigures) -> Counts64:
-    gone = nodes.table.records - nodes.kept
-    return nodes.size_sum + gone * nodes.table.records
+def discernibility_of_nodes(nodes: NodeFigures) -> Counts64:
+    suppressed = nodes.table.records - nodes.kept
+    return nodes.size_sum + suppressed * nodes.table.records
 
 
 DISCERNIBILITY = Measure(
@@ -79,8 +74,8 @@ DISCERNIBILITY = Measure(
     kind="loss",
     direction="min",
     reads="sizes",
-    function=size_or_table,
-    oracle=discernibility_oracle,
+    function=matching_records,
+    oracle=matching_records_oracle,
     fold="sum",
     monotone="rises",
     bound="unsuppressed",
@@ -93,15 +88,15 @@ DISCERNIBILITY = Measure(
     elsewhere={"ARX": "Discernibility"},
     unit="count",
     usual=True,
-    walked=Walked(of_nodes),
+    walked=Walked(discernibility_of_nodes),
 )
 
 
-def penalties(classes: ClassTable, column: str) -> Property:
+def misclassified(classes: ClassTable, column: str) -> Property:
     values = classes.values(column)
     order = np.lexsort((values.values, -values.counts, values.class_of))
     penalty = np.ones(len(order))
-    penalty[order[values.start[:-1]]] = 0.0  # the commonest label of each class; of several, the first
+    penalty[order[values.start[:-1]]] = 0.0  # the most frequent label of each class, the first of several
     return classes.per_value(column, penalty, hidden=1.0)
 
 
@@ -115,7 +110,7 @@ CLASSIFICATION_METRIC = Measure(
     kind="loss",
     direction="min",
     reads="label",
-    function=penalties,
+    function=misclassified,
     oracle=classification_metric_oracle,
     fold="sum",
     monotone="rises",

@@ -1,4 +1,4 @@
-"""Table error: how far the two-way tables that a reader makes of the release are from those of the source.
+"""Table error: the mean difference of the two-way tables of the release from those of the source.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> round(TABLE_ERROR.value(six_rows()), 4)  # (3 · 0.25 + 0.75 + 2 · 0.5) / 2 of 6 records
@@ -24,7 +24,7 @@ from sfumato.tables.frequency import FrequencyTable
 
 @lru_cache(maxsize=4)
 def _source(table: FrequencyTable) -> tuple[Floats, Counts64]:
-    """The two-way tables one after the other, and the values of each column."""
+    """Return the two-way tables one after the other, and the number of values of each column."""
     widths = [len(domain.labels) for domain in table.domains]
     tables = source_tables(table.codes, table.counts, widths)
     flat = np.concatenate([shares.ravel() for shares in tables.values()]) if tables else np.zeros(0)
@@ -44,7 +44,7 @@ def errors(classes: ClassTable) -> Property:
 
 
 def too_wide(classes: ClassTable) -> str | None:
-    """Why the tables are not made: a column has too many values."""
+    """Return why the tables are not computed: a column has too many values."""
     wide = [domain.name for domain in classes.table.domains if len(domain.labels) > MOST_VALUES]
     return f"is not computed: {wide[0]} has more than {MOST_VALUES:,} values" if wide else None
 

@@ -1,1 +1,1 @@
-"""Privacy models: one file each."""
+"""Privacy measures, one file for each family."""

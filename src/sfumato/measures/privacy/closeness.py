@@ -1,8 +1,9 @@
-"""t-closeness: how far the sensitive values of a class are from those of the whole table, at most.
+"""t-closeness: the largest distance between the sensitive values of a class and those of the table.
 
-The distance between distributions is the earth mover's, with the ground distance of the column: `equal` (all values
-equally far apart: half the sum of differences), `ordered` (places between two values, over places in all; the default
-of numbers), `hierarchical` (height of the lowest common ancestor, over the height of the tree).
+The distance between two distributions is the earth mover's distance, with the ground distance of the column. It is 1
+for each two values of a column with `equal` distance. For `ordered` values, such as numbers, it is the difference of
+their ranks over the largest difference. For `hierarchical` values it is the height of their lowest common ancestor over
+the height of the tree.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> round(T_CLOSENESS.value(six_rows()), 6), T_CLOSENESS.value(six_rows()) == 0.5
@@ -22,7 +23,7 @@ from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
 from sfumato.tables.domain import Domain
 
-CHUNK = 1 << 21  # cells of classes × values held at once
+CHUNK = 1 << 21  # cells of classes × values in memory at a time
 
 
 def emd(classes: ClassTable, column: str) -> Property:
@@ -31,7 +32,7 @@ def emd(classes: ClassTable, column: str) -> Property:
 
 
 def _distances(way: Way) -> Floats:
-    """How far the values of each class are from the whole."""
+    """Return the distance of each class from the table."""
     values, whole, size = way.values, way.weight, way.values.size
     if values.domain.distance == "equal":
         return equal(values, size, whole)
@@ -50,20 +51,20 @@ def _distances(way: Way) -> Floats:
 
 
 def equal(values: ClassValues, size: Counts64, whole: Floats) -> Floats:
-    """Half the sum of differences: of the values in the class, and of all others, which it lacks."""
+    """Return half the sum of differences: of the values in the class, and of the values that are not in it."""
     share, there = values.weight / size[values.class_of], whole[values.values]
     return (values.fold(np.add, np.abs(share - there)) + 1.0 - values.fold(np.add, there)) / 2
 
 
 def in_order(whole: Floats, domain: Domain) -> Counts64:
-    """The values that the table holds: by number where they are numbers, else as the leaves stand; missing last."""
+    """Return the values of the table in order: numbers by value, other values by leaf, and missing values last."""
     held = np.flatnonzero(whole > 0)
     value = domain.values()
     return held if value is None else held[np.argsort(value[held], kind="stable")]
 
 
 def unfit(classes: ClassTable) -> str | None:
-    """Why the distances between values are not known: a label that stands for several has no place."""
+    """Return why distances between values are unknown: a label of several values has no rank."""
     for name, values in classes.table.sensitive.items():
         if values.domain.generalized and values.domain.distance != "equal":
             return f'needs the single values of {name}, which is generalized; distance = "equal" would do'
@@ -71,11 +72,12 @@ def unfit(classes: ClassTable) -> str | None:
 
 
 def ordered(values: ClassValues, size: Counts64, whole: Floats) -> Floats:
-    """The area between two distribution functions, each run of places between two values of a class at once.
+    """Return the area between the distribution functions of each class and of the table.
 
-    A class's function is constant on such a run and the table's rises, so they cross once at most.
+    Between two values of a class, its function is constant and that of the table rises, so they cross at most once.
+    Each such interval is one step of the computation.
     """
-    order = in_order(whole, values.domain)  # values that the table does not hold are no places
+    order = in_order(whole, values.domain)  # values that are not in the table have no rank
     position = np.full(len(whole), -1, dtype=np.int64)
     position[order] = np.arange(len(order))
     rises = np.cumsum(whole[order])
@@ -101,7 +103,7 @@ def ordered(values: ClassValues, size: Counts64, whole: Floats) -> Floats:
 
 
 def hierarchical(difference: Floats, domain: Domain) -> Floats:
-    """At each inner node, what its children exchange travels its height (Li et al. 2007, section 5.2)."""
+    """Sum the height of each inner node times the mass its children exchange (Li et al. 2007, section 5.2)."""
     tree = domain.hierarchy
     extra = difference[:, : len(tree.leaves)]
     cost = np.zeros(len(extra))
@@ -115,7 +117,7 @@ def hierarchical(difference: Floats, domain: Domain) -> Floats:
 
 
 def t_closeness_oracle(records: Records, record: int, column: str) -> float:
-    """Moves earth greedily over the nearest pairs first, which is optimal for these three distances."""
+    """Move mass between the nearest values first, which is optimal for these three distances."""
     pairs = zip(records.ways(column, records.crowd(record)), records.ways(column, records.kept), strict=False)
     return max(
         _moved(records, records.shares(column, some), records.shares(column, rest), column) for some, rest in pairs

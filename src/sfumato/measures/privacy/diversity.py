@@ -1,45 +1,46 @@
-"""Distinct ℓ-diversity: the fewest different sensitive values in a class; the p of p-sensitive k-anonymity.
+"""Measures of diversity: distinct, frequency, entropy and recursive ℓ-diversity, and means and sums over records.
+
+Distinct ℓ-diversity is the fewest different sensitive values in a class. It is the p of p-sensitive k-anonymity.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> DISTINCT_L.value(six_rows()), sorted(DISTINCT_L.property(six_rows()).records().tolist())
 (1.0, [1.0, 2.0, 2.0, 2.0, 2.0, 2.0])
 
-Frequency ℓ-diversity: one over the largest share of a sensitive value in a class.
+Frequency ℓ-diversity is one over the largest share of a sensitive value in a class.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> FREQUENCY_L.value(six_rows()), sorted(set(FREQUENCY_L.property(six_rows()).records().tolist()))
 (1.0, [1.0, 1.5, 2.0])
 
-Entropy ℓ-diversity: e to the least entropy of the sensitive values in a class, not cut to a whole number.
+Entropy ℓ-diversity is e to the least entropy of the sensitive values in a class, not rounded to a whole number.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> ENTROPY_L.value(six_rows()), max(ENTROPY_L.property(six_rows()).records().round(6).tolist())
 (1.0, 2.0)
 
-Recursive (c, ℓ)-diversity: the largest ℓ for which the most frequent value of every class is rarer than c times
-the values from the ℓ-th on together, r₁ < c·(r_ℓ + … + r_m).
+Recursive (c, ℓ)-diversity is the largest ℓ for which the most frequent value of every class is less frequent than c
+times the values from the ℓ-th on together, r₁ < c·(r_ℓ + … + r_m).
 
 >>> from sfumato.measures.oracle import six_rows
 >>> RECURSIVE_L.value(six_rows()), RECURSIVE_L.with_parameters({"c": 0.5}).value(six_rows())
 (1.0, 0.0)
 
-Recursive (c, ℓ)-diversity from its other side: the c that a table needs for a given ℓ, the largest
-r₁ / (r_ℓ + … + r_m). Any c above it holds; infinite when a class has fewer than ℓ values.
+For a given ℓ, the c of recursive (c, ℓ)-diversity is the largest r₁ / (r_ℓ + … + r_m). A table is recursively diverse
+for every c above it. It is infinite if a class has fewer than ℓ values.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> RECURSIVE_C.value(six_rows()), sorted(set(RECURSIVE_C.property(six_rows()).records().tolist()))
 (inf, [1.0, 2.0, inf])
 
-Weighted ℓ: the number of different sensitive values in the class of an average record.
+Weighted ℓ is the mean over records of the number of different sensitive values in the class.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> round(WEIGHTED_L.value(six_rows()), 4)  # (3·2 + 1·1 + 2·2) / 6
 1.8333
 
-S_ℓ: how often each record's own sensitive value occurs in its class, added up.
-
-The paper maximises it, which rewards classes of one value; the default direction here is to minimise, and a run file
-may set it (docs/readings.md, 1.6).
+S_ℓ is the sum over records of how often the record's own sensitive value occurs in its class. The paper maximises it,
+which rewards classes with one value. The default here is to minimise it, and a run file may change the direction
+(docs/readings.md, 1.6).
 
 >>> from sfumato.measures.oracle import six_rows
 >>> SUM_L.value(six_rows())  # 2 + 2 + 1, 1, 1 + 1
@@ -61,7 +62,7 @@ from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
 
 
-def distinct(classes: ClassTable, column: str) -> Property:
+def distinct_l(classes: ClassTable, column: str) -> Property:
     return classes.per_class(alternatives(classes, column), hidden=0.0)
 
 
@@ -81,7 +82,7 @@ DISTINCT_L = Measure(
     kind="privacy",
     direction="max",
     reads="sensitive",
-    function=distinct,
+    function=distinct_l,
     oracle=distinct_l_oracle,
     fold="worst",
     monotone="rises",
@@ -133,10 +134,10 @@ FREQUENCY_L = Measure(
 
 
 def effective_values(classes: ClassTable, column: str) -> Property:
-    return classes.per_class(-worst(classes, _effective(classes, column), -np.inf), hidden=0.0)
+    return classes.per_class(-worst(classes, _negative_effective_values(classes, column), -np.inf), hidden=0.0)
 
 
-def _effective(classes: ClassTable, column: str) -> Iterator[tuple[Way, Floats]]:
+def _negative_effective_values(classes: ClassTable, column: str) -> Iterator[tuple[Way, Floats]]:
     for way in ways(classes, column):
         share = way.values.weight / way.values.size[way.values.class_of]
         yield way, -np.exp(-way.values.fold(np.add, share * np.log(share)))
@@ -173,11 +174,11 @@ ENTROPY_L = Measure(
 )
 
 
-SLACK = 1 - 1e-9  # shares of units are rounded: a tie must not pass
+BELOW_TIE = 1 - 1e-9  # shares of units have rounding errors: a tie must not count as less
 
 
 def ranked(values: ClassValues) -> tuple[Floats, Floats]:
-    """The counts of each class's values, largest first, and at each place the sum from there on."""
+    """Return the counts of each class's values, the largest first, and the sum from each count to the last."""
     order = np.lexsort((-values.weight, values.class_of))
     counts = values.weight[order].astype(np.float64)
     before = np.cumsum(counts) - counts
@@ -185,22 +186,22 @@ def ranked(values: ClassValues) -> tuple[Floats, Floats]:
     return counts, values.size[values.class_of] - within
 
 
-def places(classes: ClassTable, column: str, c: float) -> Property:
-    return classes.per_class(-worst(classes, _places(classes, column, c), -np.inf), hidden=0.0)
+def recursive_l(classes: ClassTable, column: str, c: float) -> Property:
+    return classes.per_class(-worst(classes, _negative_recursive_l(classes, column, c), -np.inf), hidden=0.0)
 
 
-def _places(classes: ClassTable, column: str, c: float) -> Iterator[tuple[Way, Floats]]:
+def _negative_recursive_l(classes: ClassTable, column: str, c: float) -> Iterator[tuple[Way, Floats]]:
     for way in ways(classes, column):
         counts, rest = ranked(way.values)
         largest = counts[way.values.start[:-1]][way.values.class_of]
-        yield way, -way.values.fold(np.add, (largest < c * rest * SLACK).astype(np.int64))
+        yield way, -way.values.fold(np.add, (largest < c * rest * BELOW_TIE).astype(np.int64))
 
 
 def recursive_l_oracle(records: Records, record: int, column: str, c: float) -> float:
     found = []
     for some in records.ways(column, records.crowd(record)):
         counts = sorted((float(share) for share in records.shares(column, some) if share), reverse=True)
-        held = (l + 1 for l in range(len(counts)) if counts[0] < c * sum(counts[l:]) * SLACK)
+        held = (l + 1 for l in range(len(counts)) if counts[0] < c * sum(counts[l:]) * BELOW_TIE)
         found.append(float(max(held, default=0)))
     return min(found)
 
@@ -211,7 +212,7 @@ RECURSIVE_L = Measure(
     kind="privacy",
     direction="max",
     reads="sensitive",
-    function=places,
+    function=recursive_l,
     oracle=recursive_l_oracle,
     fold="worst",
     monotone="rises",
@@ -230,11 +231,11 @@ RECURSIVE_L = Measure(
 )
 
 
-def ratio(classes: ClassTable, column: str, l: float) -> Property:
-    return classes.per_class(worst(classes, _needed(classes, column, int(l)), 0.0), hidden=0.0)
+def least_c(classes: ClassTable, column: str, l: float) -> Property:
+    return classes.per_class(worst(classes, _least_c(classes, column, int(l)), 0.0), hidden=0.0)
 
 
-def _needed(classes: ClassTable, column: str, l: int) -> Iterator[tuple[Way, Floats]]:
+def _least_c(classes: ClassTable, column: str, l: int) -> Iterator[tuple[Way, Floats]]:
     for way in ways(classes, column):
         (counts, rest), start = ranked(way.values), way.values.start
         enough = np.diff(start) > l - 1
@@ -257,7 +258,7 @@ RECURSIVE_C = Measure(
     kind="privacy",
     direction="min",
     reads="sensitive",
-    function=ratio,
+    function=least_c,
     oracle=recursive_c_oracle,
     fold="worst",
     monotone="falls",
@@ -271,8 +272,8 @@ RECURSIVE_C = Measure(
 )
 
 
-def different(classes: ClassTable, column: str) -> Property:
-    """The values of each class; a class that is exempt from ℓ counts as one value."""
+def diversity_or_one(classes: ClassTable, column: str) -> Property:
+    """Return the number of values of each class, which is 1 if the class is exempt from ℓ."""
     held = alternatives(classes, column)
     return classes.per_class(np.where(held >= EXEMPT, 1.0, held), hidden=0.0)
 
@@ -288,7 +289,7 @@ WEIGHTED_L = Measure(
     kind="privacy",
     direction="max",
     reads="sensitive",
-    function=different,
+    function=diversity_or_one,
     oracle=weighted_l_oracle,
     fold="mean",
     monotone="rises",
@@ -324,7 +325,7 @@ SUM_L = Measure(
     fold="sum",
     monotone="rises",
     bound="unsuppressed",
-    bound_direction="max",  # suppressing lowers it, so turned round nothing is known
+    bound_direction="max",  # suppression lowers it, so there is no bound if it is minimised
     highest=lambda classes: float(classes.records) ** 2,
     sentence="How often each record's own sensitive value occurs in its class, added up.",
     citation="Dewri, Ray, Ray, Whitley 2010, property-based generalizations, S_ℓ",

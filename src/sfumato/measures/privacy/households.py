@@ -1,4 +1,4 @@
-"""Households: how many a class holds, who is alone with the own household in a class, and the risk of a household.
+"""Measures of households: their number in a class, records whose class has one household, and household risk.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> [measure.available(six_rows()) for measure in MEASURES][0]
@@ -40,7 +40,7 @@ def alone(classes: ClassTable) -> Property:
 
 
 def _of_members(classes: ClassTable, risks: Floats) -> Property:
-    """1 − Π(1 − r) over the members of each household; a person with several records has the largest of their risks."""
+    """Return 1 − Π(1 − r) over the members of each household, where r is the largest risk of a member's records."""
     households, _ = _households(classes)
     table, risks = classes.table, np.where(classes.kept, risks, 0.0)
     safe = np.ones(households.number)
@@ -73,7 +73,7 @@ def oracle_alone(records: Records, record: int) -> float:
 
 
 def oracle_risk(records: Records, record: int) -> float:
-    """The largest risk of the households in the record's class."""
+    """Return the largest risk of the households in the record's class."""
     return _largest(records, record, prosecutor_risk_oracle)
 
 

@@ -1,27 +1,27 @@
-"""(α, k)-anonymity: the largest share that any sensitive value has in any class.
+"""Measures of the shares of sensitive values in a class: (α, k)-anonymity, β-likeness, δ-disclosure, own share.
+
+The α of (α, k)-anonymity is the largest share of a sensitive value in a class.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> ALPHA_K.value(six_rows()), sorted(set(ALPHA_K.property(six_rows()).records().round(3).tolist()))
 (1.0, [0.5, 0.667, 1.0])
 
-Basic β-likeness: the largest relative gain (q − p)/p of a value's share in a class (q) over the table (p).
+Basic β-likeness is the largest relative gain (q − p)/p of a value's share in a class (q) over the table (p).
 
 >>> from sfumato.measures.oracle import six_rows
 >>> BETA_LIKENESS.value(six_rows())  # ulcer: 1/2 against 1/6
 2.0
 
-Enhanced β-likeness: the gain of every value must stay within β and within −ln p, value by value.
-
-The figure is the least β that holds. When a gain exceeds its own −ln p no β helps, and the figure is infinite.
+Enhanced β-likeness limits the gain of every value to β and to −ln p. The figure is the least β for which this is true.
+If a gain exceeds the −ln p of its value, there is no such β and the figure is infinite.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> ENHANCED_BETA.value(six_rows()), sorted(set(ENHANCED_BETA.property(six_rows()).records().round(3).tolist()))
 (inf, [0.333, inf])
 
-δ-disclosure: the largest |ln(q/p)| between a value's share in a class (q) and in the table (p).
-
-A value of the table that is absent from a class makes δ infinite: the class tells that its members do not have it.
-`absent = "ignored"` looks at the values present only, as pycanon does.
+δ-disclosure is the largest |ln(q/p)| of a value's share in a class (q) and in the table (p). A value of the table that
+is not in a class makes δ infinite, because the class reveals that its members do not have it. With
+`absent = "ignored"` only the values in the class count, as in pycanon.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> DELTA_DISCLOSURE.value(six_rows())
@@ -29,7 +29,8 @@ inf
 >>> round(DELTA_DISCLOSURE.with_parameters({"absent": "ignored"}).value(six_rows()), 6)
 1.098612
 
-The share of a record's own sensitive value in its class: what a guesser who knows the class gets right, on average.
+The own share is the mean share of a record's sensitive value in its class. An attacker who knows the class and guesses
+in proportion to its values is right with this probability.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> round(OWN_SHARE.value(six_rows()), 6)  # (2·2/3 + 1/3 + 1 + 2·1/2) / 6
@@ -44,7 +45,7 @@ import numpy as np
 
 from sfumato.base.arrays import Floats
 from sfumato.measures.classes import ClassTable
-from sfumato.measures.criteria import Criterion
+from sfumato.measures.criteria import SLACK, Criterion
 from sfumato.measures.known_values import Way, exempt, kinds_of, largest_share, ways, worst
 from sfumato.measures.measure import Measure, PerClass
 from sfumato.measures.oracle import Records
@@ -87,7 +88,7 @@ def beta_gain(classes: ClassTable, column: str) -> Property:
 
 def _beta_gains(classes: ClassTable, column: str) -> Iterator[tuple[Way, Floats]]:
     for way in ways(classes, column):
-        with np.errstate(divide="ignore", invalid="ignore"):  # a suppressed class may hold values no kept one does
+        with np.errstate(divide="ignore", invalid="ignore"):  # suppressed classes may have values of no kept class
             relative = np.where(way.harmful, way.share / way.held[way.values.values] - 1.0, 0.0)
         yield way, way.values.fold(np.maximum, relative)
 
@@ -116,9 +117,6 @@ BETA_LIKENESS = Measure(
 )
 
 
-SLACK = 1e-12  # rounding must not break the bound
-
-
 def enhanced_gain(classes: ClassTable, column: str) -> Property:
     return classes.per_class(worst(classes, _enhanced_gains(classes, column), 0.0), hidden=0.0)
 
@@ -126,7 +124,7 @@ def enhanced_gain(classes: ClassTable, column: str) -> Property:
 def _enhanced_gains(classes: ClassTable, column: str) -> Iterator[tuple[Way, Floats]]:
     for way in ways(classes, column):
         there = way.held[way.values.values]
-        with np.errstate(divide="ignore", invalid="ignore"):  # a suppressed class may hold values no kept one does
+        with np.errstate(divide="ignore", invalid="ignore"):  # suppressed classes may have values of no kept class
             relative = np.where(way.harmful, way.share / there - 1.0, 0.0)
             allowed = -np.log(there) + SLACK
         broken = way.values.fold(np.logical_or, way.harmful & (relative > allowed)) > 0
@@ -170,7 +168,7 @@ def log_ratio(classes: ClassTable, column: str, absent: str) -> Property:
 
 def _ratios(classes: ClassTable, column: str) -> Iterator[tuple[Way, Floats]]:
     for way in ways(classes, column):
-        with np.errstate(divide="ignore", invalid="ignore"):  # a suppressed class may hold values no kept one does
+        with np.errstate(divide="ignore", invalid="ignore"):  # suppressed classes may have values of no kept class
             ratio = np.where(way.harmful, np.abs(np.log(way.share / way.held[way.values.values])), 0.0)
         yield way, way.values.fold(np.maximum, ratio)
 

@@ -1,30 +1,29 @@
-"""Prosecutor risk: the chance to pick the right record for a person known to be in the table, at worst.
+"""Measures of re-identification risk: prosecutor, journalist, marketer and individual risk.
+
+Prosecutor risk is the highest probability of selecting the record of a person who is known to be in the table.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> PROSECUTOR_RISK.value(six_rows()), PROSECUTOR_RISK.property(six_rows()).mean()
 (1.0, 0.5)
 
-Journalist risk: the chance to pick the right person of the population for a record, at worst.
-
-It needs a table of the population; without one it is refused, not guessed.
+Journalist risk is the highest probability of selecting the person of the population that a record belongs to. It needs
+a table of the population and is never estimated without one.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> JOURNALIST_RISK.available(six_rows())
 'needs a population table'
 
-Marketer risk: the share of records that a matcher gets right when all are matched at once.
-
-Against the population where there is a table of it, else against the file itself: classes over records.
+Marketer risk is the expected share of correct matches if all records are matched: with the population if there is a
+table of it, else with the file itself, which gives the number of classes over the number of records.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> MARKETER_RISK.value(six_rows())  # 3 classes, 6 records
 0.5
 
-Individual risk of a survey record: the expected chance that it is found among the population, from survey weights.
-
-The number of people F who look like a record is not known; its estimate is the sum of the weights of the f records in
-its class. With p = f/F̂ the expected 1/F under the negative binomial model of Benedetti and Franconi is
-p^f / f · ₂F₁(f, f; f + 1; 1 − p); for f of 1, 2 and 3 it has a closed form, above that p/(f − 1 + p) is close.
+Individual risk is the expected probability that a record of a survey is re-identified in the population. The number F
+of people in the population who match a record is unknown. Its estimate F̂ is the sum of the weights of the f records in
+the class, and p = f/F̂. In the negative binomial model of Benedetti and Franconi, the expectation of 1/F is
+p^f / f · ₂F₁(f, f; f + 1; 1 − p). It has a closed form for f of 1, 2 and 3. Above that, p/(f − 1 + p) is close.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> INDIVIDUAL_RISK.available(six_rows())
@@ -148,18 +147,20 @@ def individual_risk(classes: ClassTable) -> Property:
 
 
 def class_risks(classes: ClassTable) -> Floats:
-    """The expected 1/F of each class."""
+    """Return the expected 1/F of each class."""
     weights = classes.table.weights if classes.table.weights is not None else np.zeros(classes.table.tuples)
     people = np.bincount(classes.index, weights=weights, minlength=len(classes.rows))
     if classes.pairs is not None:
         np.add.at(people, classes.pairs[0], np.bincount(classes.index, weights=weights)[classes.pairs[1]])
-    present = people * classes.size / classes.crowd  # of a unit with several rows, their mean weight
-    share = np.clip(classes.size / np.maximum(present, 1e-12), 0.0, 1.0)  # weights below 1 would claim too few people
+    present = people * classes.size / classes.crowd  # a unit with several rows counts with their mean weight
+    share = np.clip(
+        classes.size / np.maximum(present, 1e-12), 0.0, 1.0
+    )  # with weights below 1 the estimate would be fewer people than the sample has
     return expected_risk(classes.size.astype(np.float64), share)
 
 
 def expected_risk(size: Floats, share: Floats) -> Floats:
-    """Expected 1/F for classes of `size` sampled records that are a `share` of their people.
+    """Return the expected 1/F of classes with `size` sampled records that are a `share` of the people.
 
     >>> expected_risk(np.array([1.0, 2.0, 3.0, 9.0]), np.array([1.0, 1.0, 1.0, 1.0])).round(6).tolist()
     [1.0, 0.5, 0.333333, 0.111111]
@@ -167,7 +168,7 @@ def expected_risk(size: Floats, share: Floats) -> Floats:
     f, p = np.asarray(size, dtype=np.float64), np.asarray(share, dtype=np.float64)
     result = p / (f - 1.0 + p)
     rest = 1.0 - p
-    inner = (rest > 1e-2) & (p > 0)  # nearer to p = 1 the closed forms cancel, and the approximation is exact
+    inner = (rest > 1e-2) & (p > 0)  # near p = 1 the closed forms lose digits, and the approximation is exact
     with np.errstate(divide="ignore", invalid="ignore"):
         log = np.log(p)
         closed = {

@@ -1,1 +1,1 @@
-"""Finer recodings: groups of neighbouring values."""
+"""The method cuts: global recoding by groups of neighbouring values."""

@@ -1,14 +1,13 @@
-"""The compiled evaluation of cuts: one candidate in full, or every small change of a candidate at once.
+"""Compiled evaluation of cuts: a complete candidate, or all neighbours of a candidate together.
 
-A small change touches one column. The classes of the other columns are numbered once for all changes of that column;
-the records of each of them by unit are summed up along the units, so the records of any run are one subtraction. A
-change then takes the classes it touches out of the tally and puts those it makes in.
+A neighbour differs in one column. The classes of the other columns are numbered once for all neighbours of that column.
+Their records are cumulated over the units of the column, so the records of a run of units are a difference of two
+sums. For each neighbour, the classes that disappear are removed from the tally and the new ones are added.
 
-A tally of classes by size and diversity, and what each rule of suppression makes of it. Compiled.
-
-All classes of one size (and diversity) are one cell with its records and its cost. The cost is the generalization loss
-in whole units of a small fraction, so that adding and taking away leave no rounding behind. Blocks of cells are summed
-beside them, and behind the last block stands the sum of all: a rule skips empty or wholly suppressed blocks at once.
+The tally has a cell for each size (and diversity) of classes, with the records and the cost of these classes. The cost
+is the generalization loss as a whole number of a small unit, so additions and subtractions have no rounding error. The
+tally also has the sums of blocks of cells, and at the end the sum of all cells. A rule of suppression can thus skip
+blocks that are empty or completely suppressed.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ from sfumato.plans.segments import Bits
 
 BLOCK = 64
 NONE, WITHIN, BELOW_MEAN, BELOW_LIMIT, SAFE, PRINTED_K, PRINTED_L = range(7)
-K_AT, L_AT, SUPPRESSED_AT, KEPT_COST_AT, SUM_AT, FIGURES = 0, 1, 2, 3, 4, 5
+LEAST_SIZE, LEAST_DIVERSITY, SUPPRESSED, KEPT_COST, PROPERTY_SUM, FIGURES = 0, 1, 2, 3, 4, 5
 Table = npt.NDArray[np.int64]
 
 
 @compiled
 def add(cells: Table, blocks: Table, level: int, size: int, rows: int, cost: int) -> None:
-    """Put a class in; with negative rows and cost, take it out. `cells[v, s]` are (records, cost).
+    """Add a class to the tally, or remove it with negative rows and cost. `cells[v, s]` are (records, cost).
 
-    A class that is exempt from ℓ has no level that is too low: it is at the highest.
+    A class that is exempt from ℓ satisfies every limit of ℓ, so it has the highest level.
     """
     level = min(level, cells.shape[0] - 1)
     at = min(size, cells.shape[1] - 1)
@@ -46,9 +45,9 @@ def add(cells: Table, blocks: Table, level: int, size: int, rows: int, cost: int
 
 @compiled
 def smallest_left(cells: Table, blocks: Table, low: int, budget: int) -> tuple[int, int, int]:
-    """Suppress whole sizes among classes of diversity `low` and more while their records stay within the budget.
+    """Suppress the smallest sizes among classes of diversity `low` and more, within the budget of records.
 
-    Returns the smallest size left, the records gone and their cost.
+    Returns the smallest size left, the number of suppressed records and their cost.
     """
     levels, sizes = cells.shape[0], cells.shape[1]
     gone, cost = 0, 0
@@ -77,12 +76,13 @@ def smallest_left(cells: Table, blocks: Table, low: int, budget: int) -> tuple[i
 
 @compiled
 def below(cells: Table, blocks: Table, total: int, records: int) -> tuple[int, int, int]:
-    """Suppress every class whose property is under the mean total/records: smallest left, records gone, their cost."""
+    """Suppress every class whose property is below the mean. Return the smallest left, suppressed records, cost."""
     gone, cost = 0, 0
     sizes = cells.shape[1]
     for block in range(blocks.shape[1] - 1):
         if blocks[0, block, 0] == 0:
             continue
+        # The mean is compared by a product, because a quotient would need rounding.
         if (min((block + 1) * BLOCK, sizes) - 1) * records < total:
             gone += blocks[0, block, 0]
             cost += blocks[0, block, 1]
@@ -98,7 +98,7 @@ def below(cells: Table, blocks: Table, total: int, records: int) -> tuple[int, i
 
 @compiled
 def printed(cells: Table, budget: int, by_size: bool, out: Counts64, total: int) -> None:
-    """Problem 4 as printed: classes in lexicographic order go while within the budget; what is left is measured."""
+    """Suppress classes in lexicographic order within the budget (problem 4 as printed), and measure those left."""
     levels, sizes = cells.shape[0], cells.shape[1]
     gone, cost = 0, 0
     least_k, least_l = -1, -1
@@ -118,20 +118,23 @@ def printed(cells: Table, budget: int, by_size: bool, out: Counts64, total: int)
                 least_k = s
             if least_l < 0 or v < least_l:
                 least_l = v
-    out[K_AT], out[L_AT], out[SUPPRESSED_AT], out[KEPT_COST_AT] = least_k, least_l, gone, total - cost
+    out[LEAST_SIZE], out[LEAST_DIVERSITY] = least_k, least_l
+    out[SUPPRESSED], out[KEPT_COST] = gone, total - cost
 
 
 @compiled
 def judge(rule: int, cells: Table, blocks: Table, budget: int, cost: int, total: int, records: int, out: Table) -> None:
-    """What a rule makes of a tally: a row of figures for each variant (one, or one for each diversity if SAFE).
+    """Apply a rule of suppression to a tally, and write a row of figures for each variant.
 
-    `cost` is the generalization loss of all classes and `total` the sum of the property over all records, both with
-    nothing suppressed. The first figure of a variant that cannot be had is -1. With DEMANDED `budget` is the size below
-    which classes go, however many records that takes.
+    There is one variant, or one for each diversity if the rule is `SAFE`. Before suppression all classes have the
+    generalization loss `cost` and the sum of the property over records `total`. The first figure of a variant that does
+    not exist is -1. If the rule is `BELOW_LIMIT`, all classes smaller than `budget` are suppressed.
     """
     out[:, :] = -1
-    out[:, SUM_AT] = total
+    out[:, PROPERTY_SUM] = total
     if rule == SAFE:
+        # For each least diversity, the classes below it are suppressed first, and the smallest of the others with the
+        # budget that is left. This gives the largest k for each ℓ.
         gone, lost = 0, 0
         for low in range(cells.shape[0]):
             if low > 0:
@@ -140,8 +143,8 @@ def judge(rule: int, cells: Table, blocks: Table, budget: int, cost: int, total:
             if gone > budget:
                 break
             least, more, part = smallest_left(cells, blocks, low, budget - gone)
-            out[low, K_AT], out[low, L_AT], out[low, SUPPRESSED_AT] = least, low, gone + more
-            out[low, KEPT_COST_AT] = cost - lost - part
+            out[low, LEAST_SIZE], out[low, LEAST_DIVERSITY], out[low, SUPPRESSED] = least, low, gone + more
+            out[low, KEPT_COST] = cost - lost - part
     elif rule in (PRINTED_K, PRINTED_L):
         printed(cells, budget, rule == PRINTED_L, out[0], cost)
     else:
@@ -151,7 +154,8 @@ def judge(rule: int, cells: Table, blocks: Table, budget: int, cost: int, total:
             least, more, part = below(cells, blocks, budget, 1)
         else:
             least, more, part = smallest_left(cells, blocks, 0, budget if rule == WITHIN else 0)
-        out[0, K_AT], out[0, L_AT], out[0, SUPPRESSED_AT], out[0, KEPT_COST_AT] = least, least, more, cost - part
+        out[0, LEAST_SIZE], out[0, LEAST_DIVERSITY] = least, least
+        out[0, SUPPRESSED], out[0, KEPT_COST] = more, cost - part
 
 
 UNEVALUATED = -2
@@ -159,7 +163,7 @@ UNEVALUATED = -2
 
 @compiled
 def place_of(size: int, held: int, rule: int, by_diversity: bool) -> tuple[int, int]:
-    """Where a class stands in the tally: its level and its property."""
+    """Return the cell of a class in the tally: its level and its property."""
     if by_diversity:
         return 0, held
     return (held, size) if rule >= SAFE else (0, size)
@@ -169,9 +173,10 @@ def place_of(size: int, held: int, rule: int, by_diversity: bool) -> tuple[int, 
 def spread(
     bits: Bits, gap: Counts64, unit: Counts64, leaves: Counts64, price: Counts64, groups: Index, cells: Counts64
 ) -> Counts64:
-    """The group of every unit of every column and the cost of a cell in it; returns the number of groups by column.
+    """Write the group of every unit and the cost of a cell in it, and return the number of groups of each column.
 
-    `leaves` runs up along each column's units (one entry more than units); `price[j]` is the cost of one more leaf.
+    The leaves are cumulated over each column's units (with one entry more than units). Each further leaf in a group of
+    column j costs `price[j]`.
     """
     columns = len(gap) - 1
     radix = np.ones(columns, np.int64)
@@ -209,11 +214,9 @@ def fill(
     blocks: Table,
     places: Codes,
 ) -> tuple[int, int, Index, Index]:
-    """Put every class of a candidate into the tally.
+    """Add every class of a candidate to the tally, and write the cell of class c to `places[:, c]`.
 
-    Returns their cost, the sum of the property, the class of every tuple and the first tuple of every class.
-
-    `places[:, c]` gets the level and the property of class c.
+    Returns the cost, the sum of the property, the class of every tuple and the first tuple of every class.
     """
     index, first = class_index(packed[0], packed[1], packed[2], packed[3], packed[4], groups, unit[:-1], radix)
     rows = np.zeros(len(first), np.int64)
@@ -240,7 +243,7 @@ def fill(
 
 @compiled
 def clear(cells: Table, blocks: Table, places: Codes) -> None:
-    """Empty the cells that were filled: far fewer than there are."""
+    """Clear only the cells of the classes that were added, which are few compared with the tally."""
     for c in range(places.shape[1]):
         level, at = min(places[0, c], cells.shape[0] - 1), min(places[1, c], cells.shape[1] - 1)
         cells[level, at] = 0
@@ -250,7 +253,7 @@ def clear(cells: Table, blocks: Table, places: Codes) -> None:
 
 @compiled
 def exact_k(figures: Table, places: Codes, sizes: int) -> None:
-    """Sizes behind the end of the tally are one cell: where the smallest class left is there, look it up."""
+    """Return the smallest class left if its size is above the sizes of the tally, which are all in its last cell."""
     for v in range(len(figures)):
         if figures[v, 0] == sizes - 1:
             least = 1 << 40
@@ -279,7 +282,7 @@ def evaluate(
     levels: int,
     sizes: int,
 ) -> Table:
-    """The figures of candidates, each in full: (candidate, variant, figure)."""
+    """Return the figures of complete candidates by candidate, variant and figure."""
     result = np.empty((len(bits), levels if rule == SAFE else 1, FIGURES), np.int64)
     cells = np.zeros((levels, sizes, 2), np.int64)
     blocks = np.zeros((levels, sizes // BLOCK + 2, 2), np.int64)
@@ -314,7 +317,7 @@ def made(
     classes: Table,
     at: int,
 ) -> int:
-    """List the classes of a column's runs between two boundaries: level, property, records, cost. Returns the end."""
+    """List level, property, records and cost of the classes of runs between two boundaries. Return the end."""
     wide = held.shape[2]
     mask = np.zeros(wide, np.uint64)
     begin = low
@@ -341,7 +344,7 @@ def made(
 
 @compiled
 def exchange(gone: Table, come: Table, cells: Table, blocks: Table) -> tuple[int, int]:
-    """Take classes out of the tally and put others in. Returns how the cost and the sum of the property move."""
+    """Replace classes in the tally, and return the differences of the cost and of the sum of the property."""
     cost, total = 0, 0
     for c in range(len(gone)):
         add(cells, blocks, gone[c, 0], gone[c, 1], -gone[c, 2], -gone[c, 3])
@@ -379,10 +382,11 @@ def sweep(
     ends: Counts64,
     room: int,
 ) -> Table:
-    """The figures of every small change of one candidate.
+    """Return the figures of every neighbour of a candidate.
 
-    Change m replaces the runs of column `column[m]` between units `low[m]` and `high[m]` by those that end at
-    `ends[begin[m]:begin[m + 1]]`. Changes are sorted by column. Those whose table would not fit are left unevaluated.
+    Neighbour m replaces the runs of column `column[m]` between units `low[m]` and `high[m]` by those that end at
+    `ends[begin[m]:begin[m + 1]]`. Neighbours are sorted by column. A neighbour whose table of sums would exceed the
+    memory is not evaluated.
     """
     result = np.empty((len(column), levels if rule == SAFE else 1, FIGURES), np.int64)
     cells = np.zeros((levels, sizes, 2), np.int64)
@@ -395,7 +399,7 @@ def sweep(
         packed, codes, counts, masks, words, unit, groups, radix, cost_of, rule, by_diversity, cells, blocks, places
     )
     wide = masks.shape[1]
-    heads = packed[0][:, leaders]  # a class is told apart by its first tuple, and there are fewer of them
+    heads = packed[0][:, leaders]  # the first tuple identifies a class, and there are fewer of these than tuples
     classes = np.empty((2 * len(counts), 4), np.int64)
     at = 0
     while at < len(column):

@@ -1,6 +1,6 @@
-"""Cuts as a problem: which figures a candidate has under a rule of suppression, in full and for its small changes.
+"""Cuts as an optimisation problem: the values of candidates and of their neighbours under a rule of suppression.
 
-What measures say of cuts: from the compiled figures where they know them, else from class tables.
+Measures are computed from the compiled figures if possible, else from class tables.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from sfumato.measures.classes import ClassTable, Masks, bits_of, classify, no_ma
 from sfumato.measures.measure import CutFigures, Form, Goal, Measure
 from sfumato.measures.registry import GENERAL_LOSS, K, known_measures
 from sfumato.measures.suppression import suppress_below, suppress_diversity_below, suppress_within
-from sfumato.measures.units import DEMANDED, MEASURED, SOUGHT, releases_of
+from sfumato.measures.units import CONSTRAINT, MEASURED, OBJECTIVE, releases_of
 from sfumato.methods.cuts.kernels import (
     BELOW_LIMIT,
     BELOW_MEAN,
-    K_AT,
-    KEPT_COST_AT,
-    L_AT,
+    KEPT_COST,
+    LEAST_DIVERSITY,
+    LEAST_SIZE,
     NONE,
     PRINTED_K,
     PRINTED_L,
+    PROPERTY_SUM,
     SAFE,
-    SUM_AT,
-    SUPPRESSED_AT,
+    SUPPRESSED,
     WITHIN,
     Table,
     evaluate,
@@ -60,7 +60,7 @@ ROOM = 1 << 25
 
 @dataclass(frozen=True, eq=False)
 class UnitTable:
-    """A frequency table in units, not values: distinct tuples, their counts, their sensitive values as bits."""
+    """A frequency table in units instead of values: distinct tuples, their counts, their sensitive values as bits."""
 
     codes: Codes
     counts: Counts64
@@ -87,8 +87,9 @@ class UnitTable:
 class CutProblem:
     """A table, a space of cuts and a rule of suppression.
 
-    `rule` is one of RULES; `by_diversity` applies it to the number of sensitive values instead of the size. With
-    "demanded" exactly the classes below `floor` go, and what then exceeds the budget cannot be had.
+    The rule is one of `RULES`. With `by_diversity` it applies to the number of sensitive values instead of the size. If
+    the rule is "demanded", exactly the classes below `least_size` are suppressed, and a candidate that then exceeds the
+    budget is infeasible.
     """
 
     def __init__(
@@ -99,12 +100,12 @@ class CutProblem:
         budget: int = 0,
         *,
         by_diversity: bool = False,
-        floor: int = 0,
+        least_size: int = 0,
         weights: Mapping[str, float] | None = None,
         threads: int | None = None,
     ) -> None:
         self.table, self.space, self.rule, self.budget = table, space, rule, budget
-        self.by_diversity, self.floor, self.threads = by_diversity, floor, threads or os.cpu_count() or 1
+        self.by_diversity, self.least_size, self.threads = by_diversity, least_size, threads or os.cpu_count() or 1
         self.records = table.records
         self.weights = np.array([(weights or {}).get(name, 1.0) for name in table.columns])
         self.layout = Layout.of(space)
@@ -119,16 +120,16 @@ class CutProblem:
 
     @cached_property
     def scale(self) -> float:
-        """Units of cost in a loss of 1: as many as whole numbers of 62 bits allow."""
+        """Return the number of units of cost in a loss of 1: as many as whole numbers of 62 bits permit."""
         return float(2 ** int(60 - np.log2(max(self.weights.sum(), 1.0) * max(self.records, 1))))
 
     @property
     def full(self) -> float:
-        """The most that can be lost: every cell of every record."""
+        """Return the highest loss, which is that of every cell of every record."""
         return float(self.weights.sum()) * self.records
 
     def figures(self, bits: Bits) -> Table:
-        """Whole figures of candidates, evaluated in full: (candidate, variant, figure)."""
+        """Return the integer figures of candidates by candidate, variant and figure."""
         chunks = np.array_split(bits, max(min(self.threads, len(bits) // 8), 1))
 
         def some(part: Bits) -> Table:
@@ -137,7 +138,7 @@ class CutProblem:
         return np.concatenate(self._each(some, chunks))
 
     def sweeps(self, parents: list[Moves]) -> list[Table]:
-        """Whole figures of every small change of some candidates."""
+        """Return the integer figures of every neighbour of some candidates."""
 
         def one(moves: Moves) -> Table:
             changes = (moves.column, moves.low, moves.high, moves.begin, moves.ends, ROOM)
@@ -148,9 +149,12 @@ class CutProblem:
     def rebuilt(
         self, parents: Bits, sizes: Counts64, columns: Counts64, prices: Floats, passes: int = 8
     ) -> tuple[Bits, int]:
-        """Each candidate with its columns cut anew one after the other, in its row of `columns`, until none changes:
-        the least loss with classes of its size, where a record that goes costs a share `prices` of all its cells or
-        more; and how many columns were looked at."""
+        """Optimise the columns of candidates one after the other, in the order of `columns`, until none changes.
+
+        Each column gets the cuts of least loss whose classes have at least the candidate's size. A suppressed record
+        costs at least the share `prices` of the loss of all its cells. Returns the candidates and the number of columns
+        that were optimised.
+        """
         packing, codes, counts, _, _, gap, unit, leaves, price = self._given[:9]
         order, start = self._by_unit
         layout, full = self.layout, float(self.weights.sum() * self.scale)
@@ -167,24 +171,24 @@ class CutProblem:
 
     @cached_property
     def _by_unit(self) -> tuple[Index, Counts64]:
-        """For each column its tuples by unit, and where each unit's begin."""
+        """Return for each column its tuples sorted by unit, and the first tuple of each unit."""
         codes, segments = self.units.codes, self.space.segments
         order = np.stack([np.argsort(held, kind="stable") for held in codes]).astype(np.uint32)
         counts = [np.bincount(held, minlength=s.units) for held, s in zip(codes, segments, strict=True)]
         return order, np.concatenate([np.concatenate([[0], np.cumsum(each)]) for each in counts]).astype(np.int64)
 
     def losses(self, figures: Table) -> tuple[Floats, Floats]:
-        """Generalization and suppression loss as shares of d·N; infinite where a variant cannot be had."""
-        fits = figures[..., KEPT_COST_AT] >= 0
+        """Return generalization and suppression loss as shares of d·N, infinite for infeasible variants."""
+        fits = figures[..., KEPT_COST] >= 0
         if self.rule == "demanded":
-            fits &= figures[..., SUPPRESSED_AT] <= self.budget
-        general = np.where(fits, figures[..., KEPT_COST_AT] / self.scale / self.full, np.inf)
-        gone = np.where(fits, figures[..., SUPPRESSED_AT] / self.records, np.inf)
+            fits &= figures[..., SUPPRESSED] <= self.budget
+        general = np.where(fits, figures[..., KEPT_COST] / self.scale / self.full, np.inf)
+        gone = np.where(fits, figures[..., SUPPRESSED] / self.records, np.inf)
         return general, gone
 
     @cached_property
     def _given(self) -> tuple[Any, ...]:
-        """What the compiled loops want behind a candidate's bits."""
+        """Return the arguments of the compiled loops that follow the bits of a candidate."""
         units, packed = self.units, self.units.packed
         segments = self.space.segments
         unit = np.concatenate([[0], np.cumsum([s.units for s in segments])]).astype(np.int64)
@@ -192,7 +196,7 @@ class CutProblem:
         others = np.array([max(domain.leaves - 1, 1) for domain in self.table.domains])
         price = np.round(self.weights / others * self.scale).astype(np.int64)
         exact = self.rule == "below_mean" and not self.by_diversity
-        limit = self.records if exact else min(self.records, max(self.budget + 1, self.floor + 1, TALLY))
+        limit = self.records if exact else min(self.records, max(self.budget + 1, self.least_size + 1, TALLY))
         packing = (packed.codes, packed.members, packed.first, packed.sizes, packed.decode)
         return (
             packing,
@@ -206,14 +210,14 @@ class CutProblem:
             price,
             RULES[self.rule],
             self.by_diversity,
-            self.floor if self.rule == "demanded" else self.budget,
+            self.least_size if self.rule == "demanded" else self.budget,
             self.records,
             self.levels,
             limit + 1,
         )
 
     def _levels(self) -> int:
-        """One more than the most different sensitive values a class can have."""
+        """Return one more than the most sensitive values that a class can have."""
         return 1 + min(
             len(np.unique(places[places >= 0]))
             for values in self.table.sensitive.values()
@@ -221,25 +225,25 @@ class CutProblem:
         )
 
     def _each(self, function: Callable[[Part], Made], parts: list[Part]) -> list[Made]:
-        """A function of each part, on as many threads as there are; in order."""
+        """Apply a function to each part with all threads, and return the results in order."""
         if self.threads == 1 or len(parts) == 1:
             return [function(part) for part in parts]
         with ThreadPoolExecutor(self.threads) as pool:
             return list(pool.map(function, parts))
 
 
-SAMPLED = 32  # small changes of a candidate that are looked at where each must be evaluated in full
+SAMPLED = 32  # most neighbours of a candidate if each needs a class table
 
 
 class FiguredCuts:
-    """Values of goals from the compiled figures: fast, and every small change of a candidate is looked at."""
+    """Values of goals from the compiled figures. They are fast, so every neighbour of a candidate is evaluated."""
 
     def __init__(self, problem: CutProblem, goals: Sequence[Goal]) -> None:
         self.problem, self.goals = problem, tuple(goals)
 
     @staticmethod
     def known(rule: str, by_diversity: bool) -> tuple[str, ...]:
-        """The measures that the figures of a rule tell."""
+        """Return the measures that follow from the figures of a rule."""
         if rule in ("safe", "printed_k", "printed_l"):
             stated = {Form.SIZE, Form.DIVERSITY}
         else:
@@ -250,12 +254,12 @@ class FiguredCuts:
         return tuple(result.name for result in measures if result.histogram is None or result.histogram in stated)
 
     def natural(self, figures: Table) -> Floats:
-        """(candidate, variant, goal) in the measures' own units; NaN where a variant cannot be had."""
+        """Return values by candidate, variant and goal in units of the measures, NaN for infeasible variants."""
         general, gone = self.problem.losses(figures)
         counted = CutFigures(
-            least_size=figures[..., K_AT].astype(np.float64),
-            least_distinct=figures[..., L_AT].astype(np.float64),
-            mean=figures[..., SUM_AT] / self.problem.records,
+            least_size=figures[..., LEAST_SIZE].astype(np.float64),
+            least_distinct=figures[..., LEAST_DIVERSITY].astype(np.float64),
+            mean=figures[..., PROPERTY_SUM] / self.problem.records,
             generalized=general,
             suppressed=gone,
             full=self.problem.full,
@@ -268,7 +272,7 @@ class FiguredCuts:
         return self.natural(self.problem.figures(bits))
 
     def changes(self, parents: Sequence[Moves]) -> list[tuple[Moves, Floats]]:
-        """Every small change of some candidates with its values."""
+        """Return every neighbour of some candidates with its values."""
         return [(moves, self.natural(f)) for moves, f in zip(parents, self.problem.sweeps(list(parents)), strict=True)]
 
 
@@ -279,10 +283,10 @@ def _tallied(measure: Measure, counted: CutFigures) -> Floats:
 
 
 class MeasuredCuts(FiguredCuts):
-    """Values of any measures: each candidate becomes a class table. Only some small changes are looked at."""
+    """Values of any measures from class tables. They are slow, so only some neighbours are evaluated."""
 
     def classes(self, bits: Bits) -> ClassTable:
-        """The class table of a candidate after suppression."""
+        """Return the class table of a candidate after suppression."""
         problem = self.problem
         result = classify(problem.table, problem.space.recoding(bits), tuple(problem.weights.tolist()))
         if problem.rule == "within" and not problem.by_diversity:
@@ -290,11 +294,11 @@ class MeasuredCuts(FiguredCuts):
         if problem.rule == "none":
             return result
         if problem.rule == "demanded":
-            return suppress_below(result, problem.floor)
+            return suppress_below(result, problem.least_size)
         figures = problem.figures(bits[None, :])[0, 0]
         if problem.by_diversity:
-            return suppress_diversity_below(result, int(figures[L_AT]))
-        return suppress_below(result, int(figures[K_AT]))
+            return suppress_diversity_below(result, int(figures[LEAST_DIVERSITY]))
+        return suppress_below(result, int(figures[LEAST_SIZE]))
 
     def values(self, bits: Bits) -> Floats:
         result = []
@@ -314,21 +318,21 @@ class MeasuredCuts(FiguredCuts):
 
 
 class UnitCuts(MeasuredCuts):
-    """The same where only sizes in units and the general loss are asked for: counted in compiled loops.
+    """Values of sizes in units and general loss, counted in compiled loops.
 
-    A unit may have records in several classes, so nothing adds up and each candidate is counted from the tuples.
+    A unit may have records in several classes, so sizes are no sums over tuples, and each candidate is counted anew.
     """
 
     @staticmethod
     def answers(goals: Sequence[Goal]) -> bool:
-        """Whether it knows the measures of some goals."""
+        """Return whether the measures of some goals are size and general loss."""
         return all(goal.measure.name in (K.name, GENERAL_LOSS.name) for goal in goals)
 
     def values(self, bits: Bits) -> Floats:
         problem, table = self.problem, self.problem.table
-        mode = {"demanded": DEMANDED, "within": SOUGHT}.get(problem.rule, MEASURED)
+        mode = {"demanded": CONSTRAINT, "within": OBJECTIVE}.get(problem.rule, MEASURED)
         rows = [
-            releases_of(table, problem.space.recoding(one), mode, problem.floor, problem.budget, every=False)[0][0]
+            releases_of(table, problem.space.recoding(one), mode, problem.least_size, problem.budget, every=False)[0][0]
             for one in bits
         ]
         found = np.array(rows, dtype=np.int64).reshape(len(bits), 3 + len(table.domains))
@@ -339,11 +343,11 @@ class UnitCuts(MeasuredCuts):
         loss = lost + records * problem.weights.sum()
         known = {K.name: k.astype(np.float64), GENERAL_LOSS.name: loss}
         values = np.stack([known[goal.measure.name] for goal in self.goals], axis=1)
-        values[(units > problem.budget) & (mode == DEMANDED)] = np.nan
+        values[(units > problem.budget) & (mode == CONSTRAINT)] = np.nan
         return values[:, None, :]
 
     def _covered(self, bits: Bits) -> list[int]:
-        """The leaves that labels cover with nothing suppressed, for each column."""
+        """Return the sum of leaves under the labels of each column without suppression."""
         recoding = self.problem.space.recoding(bits)
         return [int(counts @ part.covers[part.groups]) for counts, part in zip(self._margins, recoding, strict=True)]
 

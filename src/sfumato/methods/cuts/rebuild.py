@@ -1,10 +1,10 @@
-"""One column cut anew, the best way for the others as they are; and columns one after the other until none changes.
+"""Coordinate descent: the optimal cuts of one column for fixed other columns, one column after the other.
 
-With the classes of the other columns given and a smallest size asked for, what a run of a column costs does not depend
-on the column's other runs: classes that are large enough keep their records at the price of the run's labels, the
-others are suppressed. So the best runs follow from shorter ones (or, along a tree, from a node's children), however
-many boundaries move at once. Where more records would go than the budget allows, they are made dearer until it holds.
-Where a rule spends the whole budget in any case, records that go may cost less than all their cells from the start.
+For fixed classes of the other columns and a smallest class size, the cost of a run does not depend on the column's
+other runs. Classes that are large enough keep their records at the cost of the run's label. The others are suppressed.
+So dynamic programming gives the best runs from shorter ones (or from the children of a node of the tree). If the result
+exceeds the suppression budget, the cost of a suppressed record (a Lagrange multiplier) is increased until it does not.
+If a rule uses the complete budget in any case, a suppressed record may cost less than all its cells from the beginning.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from sfumato.methods.cuts.kernels import spread
 from sfumato.plans.segments import Bits
 
 Table = npt.NDArray[np.int64]
-STEPS = 9  # halvings of the price at which the budget holds
-DEAREST = 20  # doublings of it
+BISECTIONS = 9  # of the Lagrange multiplier
+DOUBLINGS = 20  # of the multiplier, at most
 
 
 @compiled
 def merged(order: Index, start: Counts64, rest_of: Index, counts: Counts64, classes: int) -> tuple[Counts64, Table]:
-    """The records of each unit by their class of the other columns: where each unit's begin, and (class, records).
+    """Return for each unit its first entry, and entries of (class of the other columns, records).
 
-    `order[start[u]:start[u + 1]]` are the tuples of unit u, `rest_of` their classes.
+    Unit u has the tuples `order[start[u]:start[u + 1]]`, whose classes are `rest_of`.
     """
     begin = np.zeros(len(start), np.int64)
     cells = np.empty((len(order), 2), np.int64)
@@ -59,17 +59,17 @@ def tabulate(
     cost: Floats,
     gone: Floats,
 ) -> None:
-    """What runs of a column's units keep and lose: `cost[a, b]` of records in classes of `size` and more when the units
-    from a to below b are one group, `gone[a, b]` the records in smaller ones. Along a tree only nodes are looked at.
+    """Compute the cost and the suppressed records of each run of a column's units, or of each node of a tree.
 
-    `rest` is what a record of a class costs in the other columns.
+    If the units from a to below b are one group, its records in classes of at least `size` cost `cost[a, b]`, and
+    `gone[a, b]` records in smaller classes are suppressed. A record of a class costs `rest` in the other columns.
     """
     units = len(begin) - 1
     held = np.zeros(len(rest), np.int64)
     for run in range(len(low) if len(low) else units):
         a, end = (low[run], high[run]) if len(low) else (run, units)
         held[:] = 0
-        kept, dear, small = 0, 0, 0
+        kept, elsewhere, small = 0, 0, 0
         for b in range(a, end):
             for position in range(begin[b], begin[b + 1]):
                 r, more = cells[position, 0], cells[position, 1]
@@ -77,14 +77,14 @@ def tabulate(
                 held[r] = old + more
                 if old >= size:
                     kept += more
-                    dear += more * rest[r]
+                    elsewhere += more * rest[r]
                 elif old + more >= size:
                     kept += old + more
-                    dear += (old + more) * rest[r]
+                    elsewhere += (old + more) * rest[r]
                     small -= old
                 else:
                     small += more
-            cost[a, b + 1] = dear + kept * price * (up[b + 1] - up[a] - 1)
+            cost[a, b + 1] = elsewhere + kept * price * (up[b + 1] - up[a] - 1)
             gone[a, b + 1] = small
 
 
@@ -92,7 +92,7 @@ def tabulate(
 def shortest(
     cost: Floats,
     gone: Floats,
-    dear: float,
+    multiplier: float,
     units: int,
     guarded: bool,
     low: Counts64,
@@ -101,14 +101,17 @@ def shortest(
     child: Counts64,
     bits: Bits,
 ) -> None:
-    """The runs of least cost when each record that goes costs `dear`; `low` and `high` are nodes, small ones first."""
+    """Write the runs of least cost if each suppressed record costs `multiplier`. Small nodes come first.
+
+    Without a tree this is a shortest path over the boundaries. Along a tree, a node is kept or split into children.
+    """
     bits[:] = 0
     if len(low):
         best = np.empty(len(low), np.float64)
         whole = np.zeros(len(low), np.bool_)
         for n in range(len(low)):
             a, b = low[n], high[n]
-            best[n] = cost[a, b] + dear * gone[a, b]
+            best[n] = cost[a, b] + multiplier * gone[a, b]
             whole[n] = True
             if b - a < 2:
                 continue
@@ -133,18 +136,18 @@ def shortest(
                     if low[m] == child[c] and high[m] == to:
                         waiting.append(m)
         return
-    last = units - 1 if guarded else units  # missing values stand alone unless all is joined
+    last = units - 1 if guarded else units  # missing values are in their own run, unless all units are joined
     reach = np.full(last + 1, np.inf)
     come = np.zeros(last + 1, np.int64)
     reach[0] = 0.0
     for b in range(1, last + 1):
         for a in range(1 if last < units and b == last else 0, b):
-            now = reach[a] + cost[a, b] + dear * gone[a, b]
+            now = reach[a] + cost[a, b] + multiplier * gone[a, b]
             if now < reach[b]:
                 reach[b], come[b] = now, a
     if last < units:
-        alone = reach[last] + cost[last, units] + dear * gone[last, units]
-        if cost[0, units] + dear * gone[0, units] <= alone:
+        alone = reach[last] + cost[last, units] + multiplier * gone[last, units]
+        if cost[0, units] + multiplier * gone[0, units] <= alone:
             return
         bits[last - 1] = 1
     b = come[last]
@@ -155,7 +158,7 @@ def shortest(
 
 @compiled
 def totals(cost: Floats, gone: Floats, bits: Bits) -> tuple[float, float]:
-    """What some runs cost, and the records that go."""
+    """Return the cost of some runs and the number of suppressed records."""
     a, paid, lost = 0, 0.0, 0.0
     for b in range(1, len(bits) + 2):
         if b == len(bits) + 1 or bits[b - 1]:
@@ -179,30 +182,33 @@ def within(
     child: Counts64,
     bits: Bits,
 ) -> None:
-    """The runs of least cost at the `least` price of a record that goes, if those are within the budget; else at the
-    lowest price at which they are, found by halving; where they are at no price, those that lose fewest."""
+    """Write the runs of least cost that are within the budget of suppressed records.
+
+    The Lagrange multiplier of the budget is `least` if that is enough. Else it is doubled until the runs are within the
+    budget and then bisected. If no multiplier is enough, the runs with nearly the fewest suppressed records are kept.
+    """
     units = len(bits) + 1
     shortest(cost, gone, least, units, guarded, low, high, first, child, bits)
     if totals(cost, gone, bits)[1] <= budget:
         return
-    cheap, dear = least, max(full, 2.0 * least) / 2.0
+    too_low, enough = least, max(full, 2.0 * least) / 2.0
     tried = bits.copy()
-    for _ in range(DEAREST):
-        dear *= 2.0
-        shortest(cost, gone, dear, units, guarded, low, high, first, child, bits)
+    for _ in range(DOUBLINGS):
+        enough *= 2.0
+        shortest(cost, gone, enough, units, guarded, low, high, first, child, bits)
         if totals(cost, gone, bits)[1] <= budget:
             break
-        cheap = dear
+        too_low = enough
     else:
         return
-    for _ in range(STEPS):
-        middle = (cheap + dear) / 2
+    for _ in range(BISECTIONS):
+        middle = (too_low + enough) / 2
         shortest(cost, gone, middle, units, guarded, low, high, first, child, tried)
         if totals(cost, gone, tried)[1] <= budget:
-            dear = middle
+            enough = middle
             bits[:] = tried
         else:
-            cheap = middle
+            too_low = middle
 
 
 @compiled
@@ -230,9 +236,9 @@ def descend(
     child: Counts64,
     passes: int,
 ) -> tuple[Bits, int]:
-    """Cut the columns anew in the given order, again and again until none changes; and how many were looked at.
+    """Optimise the columns in the given order until none changes, and return how many columns were optimised.
 
-    `order[j]` are the tuples by unit of column j, whose first in each unit are `start[unit[j] + j:]`.
+    Column j has its tuples by unit in `order[j]`, and the first tuple of each unit in `start[unit[j] + j:]`.
     """
     bits = parent.copy()
     groups = np.zeros(unit[-1], np.uint32)

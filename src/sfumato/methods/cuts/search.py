@@ -1,10 +1,6 @@
-"""The cuts system: free partitions of every attribute, four problems, searched by NSGA-II and local improvement.
+"""Search over cuts by NSGA-II and its memetic form, for the four problems of the paper or any objectives.
 
-The state of a search over cuts as arrays, to be kept and taken up again.
-
-A search over cuts made ready: what the evolutionary loop varies, evaluates, cuts anew and starts from.
-
-What a search over cuts is asked for: one of the four problems, or any objectives under a rule of suppression.
+The state of the search is saved as arrays, so that an interrupted search can be resumed.
 """
 
 from __future__ import annotations
@@ -38,7 +34,7 @@ from sfumato.measures.registry import (
     names,
 )
 from sfumato.measures.suppression import budget
-from sfumato.methods.cuts.kernels import K_AT, L_AT, SAFE, SUPPRESSED_AT, Table
+from sfumato.methods.cuts.kernels import LEAST_DIVERSITY, LEAST_SIZE, SAFE, SUPPRESSED, Table
 from sfumato.methods.cuts.problem import RULES, CutProblem, FiguredCuts, MeasuredCuts, UnitCuts
 from sfumato.methods.cuts.space import CutSpace, Moves, jolted, offspring
 from sfumato.methods.run import Parts, Run, Searcher
@@ -50,7 +46,7 @@ from sfumato.tables.frequency import FrequencyTable
 
 
 def packed(state: State) -> Parts:
-    """The state of a search over cuts as arrays."""
+    """Return the state of a search over cuts as arrays."""
     live = sorted(state.bits)
     width = state.population.shape[1]
     about = {
@@ -79,7 +75,7 @@ def packed(state: State) -> Parts:
 
 
 def unpacked(parts: Parts) -> State:
-    """A search over cuts as it was."""
+    """Restore the state of a search over cuts."""
     about = parse_json(str(parts["about"]), "the state of a search")
     rng = np.random.default_rng()
     rng.bit_generator.state = about["rng"]
@@ -105,7 +101,7 @@ def unpacked(parts: Parts) -> State:
 
 @dataclass(frozen=True)
 class Asked:
-    """A problem in plain words: the rule of suppression, whether it goes by diversity, and the objectives."""
+    """The problem to solve: the rule of suppression, whether it applies to diversity, and the objectives."""
 
     rule: str
     by_diversity: bool
@@ -113,14 +109,14 @@ class Asked:
 
     @classmethod
     def of(cls, settings: SearchSettings) -> Asked:
-        """The four problems of the paper, their ℓ versions (prefer = "l" in 1 to 3), or any objectives."""
+        """Return a problem of the paper, its ℓ version (prefer = "l" in 1 to 3), or a problem of any objectives."""
         diverse = Form(settings.prefer) is Form.DIVERSITY
         if settings.problem is None:
-            known = names()  # what is unknown is refused with the goals
+            known = names()  # unknown names raise when the goals are made
             named = tuple(Objective(known.get(o.name, o.name), o.direction or "") for o in settings.named)
             usual = "within" if settings.max_suppression else "none"
             if demanded_size(settings):
-                usual = "demanded"  # as on a lattice: what is too small goes, and nothing else
+                usual = "demanded"  # as in a lattice: exactly the classes that are too small are suppressed
             rule: str = settings.suppression or usual
             return cls(rule, diverse and rule != "safe", named)
         _refuse_mixed(settings)
@@ -162,16 +158,16 @@ def _refuse_mixed(settings: SearchSettings) -> None:
         )
 
 
-LATTICE_LIMIT = 1_000_000  # nodes of a lattice that is searched exactly for seeds
-LATTICE_NODES = 20_000  # nodes evaluated at most for seeds
-FEW_NODES = 800  # the same where one node is sought: two or three descents
-JOLTED = 0.7  # share of children that get random small changes
+LATTICE_LIMIT = 1_000_000  # most nodes of a lattice that is searched exactly for seeds
+LATTICE_NODES = 20_000  # most nodes evaluated for seeds
+FEW_NODES = 800  # the same for a single objective, which is enough for two or three descents
+JOLTED = 0.7  # share of offspring with random small changes
 FLIPS = 0.01
-EXCHANGED = 0.4  # share of the columns that are taken from a mate
+EXCHANGED = 0.4  # share of the columns that come from a mate
 
 
 class CutSearch:
-    """A search over cuts made ready; what the evolutionary loop calls a problem."""
+    """The setup of a search over cuts. It has the interface `Problem` of the evolutionary loop."""
 
     def __init__(self, study: Study, table: FrequencyTable | None = None) -> None:
         settings = study.search
@@ -188,10 +184,10 @@ class CutSearch:
         along = {name: column.constrained for name, column in study.columns.items()}
         breaks = {name: column.breaks for name, column in study.columns.items()}
         self.space = CutSpace.of(self.table, along, breaks)
-        self.sought = [goal_of(study, o.name, o.direction or None) for o in self.asked.objectives]
+        self.objective_goals = [goal_of(study, o.name, o.direction or None) for o in self.asked.objectives]
         self.limits = [goal_of(study, name, None, limit) for name, limit in settings.constraints.items()]
         maximum = budget(settings.max_suppression, self.table.persons)
-        if self.asked.rule == "below_mean" and maximum:  # the rule itself knows no budget
+        if self.asked.rule == "below_mean" and maximum:  # the rule has no budget
             self.limits.append(Goal(SUPPRESSION_LOSS, SUPPRESSION_LOSS.direction, maximum / self.table.records))
         _check(self)
         self.problem = CutProblem(
@@ -200,11 +196,11 @@ class CutSearch:
             self.asked.rule,
             maximum,
             by_diversity=self.asked.by_diversity,
-            floor=math.ceil(settings.constraints.get(K.name, 0)),
+            least_size=math.ceil(settings.constraints.get(K.name, 0)),
             weights=settings.weights,
             threads=settings.threads,
         )
-        goals = [*self.sought, *self.limits]
+        goals = [*self.objective_goals, *self.limits]
         self.in_units = self.table.units is not None or self.table.households is not None
         if self.in_units and (self.asked.by_diversity or self.asked.rule not in ("none", "within", "demanded")):
             raise StudyError(
@@ -229,14 +225,14 @@ class CutSearch:
 
     @property
     def objectives(self) -> int:
-        return len(self.sought)
+        return len(self.objective_goals)
 
     @cached_property
     def grid(self) -> Floats:
-        """Real-valued privacy has no end of points, so losses are then compared in steps."""
+        """Return the steps in which losses are compared. Privacy with real values would have too many points."""
         if self.settings.epsilon is not None:
             return np.array(self.settings.epsilon, dtype=np.float64)
-        measures = [goal.measure for goal in self.sought]
+        measures = [goal.measure for goal in self.objective_goals]
         if self.fast and not any(result.kind == "privacy" and result.fold != "worst" for result in measures):
             return np.zeros(len(measures))
         raw = classify(self.table, weights=tuple(self.problem.weights.tolist()))
@@ -271,7 +267,7 @@ class CutSearch:
         return self._minimised(self.evaluator.values(bits))
 
     def fitness(self, values: Floats) -> Floats:
-        """A candidate with several (k, ℓ) is selected by the one with most of what is preferred, then of the other."""
+        """Return the values for selection: of several (k, ℓ), those with the highest preferred one, then the other."""
         if values.shape[1] == 1:
             return values[:, 0]
         first, second = (0, 1) if Form(self.settings.prefer) is Form.SIZE else (1, 0)
@@ -287,13 +283,13 @@ class CutSearch:
 
     @property
     def rebuilds(self) -> bool:
-        """Whether columns can be cut anew: a smallest size is sought or demanded, and known from the figures."""
+        """Return whether columns can be optimised: k is an objective or a constraint, and known from the figures."""
         if not self.fast or self.asked.by_diversity or self.asked.rule not in ("none", "within", "demanded"):
             return False
-        return self.asked.rule == "demanded" or K.name == self.sought[0].measure.name
+        return self.asked.rule == "demanded" or K.name == self.objective_goals[0].measure.name
 
     def rebuilt(self, parents: Bits, disturbed: Bits, targets: Floats, rng: np.random.Generator) -> tuple[Bits, int]:
-        sizes = np.full(len(parents), self.problem.floor)
+        sizes = np.full(len(parents), self.problem.least_size)
         if self.asked.rule != "demanded":
             sizes = np.abs(targets[:, 0])
         changed = [np.any(part > 0, axis=1) for part in self.space.parts(parents ^ disturbed)]
@@ -301,19 +297,19 @@ class CutSearch:
         prices = np.ones(len(parents))
         if (
             self.asked.rule != "demanded"
-        ):  # other rules spend the whole budget, so what is within it costs less or nothing
+        ):  # other rules use the complete budget, so records within it cost less or nothing
             prices = rng.random(len(parents))
         return self.problem.rebuilt(disturbed, sizes.astype(np.int64), columns, prices)
 
     def seeds(self, run: Run, search_lattice: Searcher) -> Bits:
-        """Both extremes and, for the memetic search, the front of the lattice over the same hierarchies."""
+        """Return both extreme cuts and, for the memetic search, the front of the lattice of the same hierarchies."""
         if self.settings.method == "nsga2":  # the paper's population is random
             return self.space.ends()[:0]
         if not all(domain.declared for domain in self.table.domains):
             return self.space.ends()
         nodes = np.prod([float(domain.hierarchy.height + 1) for domain in self.table.domains])
         large = nodes > LATTICE_LIMIT
-        privacy = [goal.measure.name for goal in self.sought if goal.measure.kind == "privacy" and self.fast]
+        privacy = [goal.measure.name for goal in self.objective_goals if goal.measure.kind == "privacy" and self.fast]
         objectives: tuple[str, ...] = (*(privacy or [K.name]), GENERAL_LOSS.name)
         demanded = self.asked.rule == "demanded"
         if demanded:
@@ -337,14 +333,14 @@ class CutSearch:
 
         try:
             front = search_lattice(plain, self.table, Run(progress=tell))
-        except UnreachableError:  # a finer recoding may meet what no node does
+        except UnreachableError:  # a finer recoding may be feasible even if no node is
             return self.space.ends()
         plans = [point.plan.levels for point in front.points if isinstance(point.plan, LevelPlan)]
         cuts = [self.space.at_levels([plan[name] for name in self.table.columns]) for plan in plans]
         return np.vstack([self.space.ends(), *cuts]).astype(np.uint8)
 
     def _minimised(self, natural: Floats) -> Floats:
-        signs = np.array([goal.sign for goal in self.sought])
+        signs = np.array([goal.sign for goal in self.objective_goals])
         values = natural[..., : len(signs)] * signs
         for position, goal in enumerate(self.limits, start=len(signs)):
             worse = goal.sign * natural[..., position] > goal.sign * float(goal.limit or 0.0) + 1e-12
@@ -353,9 +349,9 @@ class CutSearch:
 
 
 def _check(ready: CutSearch) -> None:
-    """Every goal can be measured on the table, and weights are of its columns."""
+    """Raise if a goal cannot be measured on the table, or a weight is for an unknown column."""
     raw = classify(ready.table)
-    for goal in (*ready.sought, *ready.limits):
+    for goal in (*ready.objective_goals, *ready.limits):
         goal.measure.value(raw)
     if ready.asked.by_diversity or RULES[ready.asked.rule] >= SAFE:
         DISTINCT_L.value(raw)
@@ -368,9 +364,9 @@ def search_cuts(
     run: Run,
     search_lattice: Searcher,
 ) -> Front:
-    """Find the front of a study's cuts, from the front of the lattice on. Stopped early, the best so far is kept.
+    """Find the front of a study's cuts, starting from the front of the lattice. It may be stopped early.
 
-    The study of a front that was stopped says after how many generations: searching it again gives the same front.
+    The study of a front that was stopped has the number of generations, so that the same search gives the same front.
     """
     began = time.perf_counter()
     ready = CutSearch(study, table)
@@ -382,7 +378,7 @@ def search_cuts(
     else:
         rng = np.random.default_rng(study.search.seed)
         result = memetic.start(ready, settings, ready.seeds(run, search_lattice), rng)
-    begun = not run.stopped  # a search that is stopped before its first generation began cannot be asked for again
+    begun = not run.stopped  # a search that is stopped before its first generation cannot be repeated
 
     def report(now: State) -> bool:
         if len(now.archive):
@@ -408,7 +404,7 @@ def search_cuts(
 
 
 def loop_settings(ready: CutSearch) -> memetic.Settings:
-    """How the evolutionary loop runs: where columns can be cut anew, more of that and half of the sweeps."""
+    """Return the settings of the evolutionary loop. If columns can be optimised, it has half as many sweeps."""
     search = ready.settings
     local = search.local_search if search.method == "memetic" else 0
     rebuilds = local + local // 4 if ready.rebuilds else 0
@@ -430,7 +426,7 @@ def _front(ready: CutSearch, state: State, seconds: float) -> Front:
     points = (_points_in_units if ready.in_units else _points)(ready, bits, variants, values)
     objectives = tuple(
         Objective(o.name, o.direction or goal.direction, o.taken)
-        for o, goal in zip(ready.asked.objectives, ready.sought, strict=True)
+        for o, goal in zip(ready.asked.objectives, ready.objective_goals, strict=True)
     )
     return Front(
         study=ready.study,
@@ -454,7 +450,7 @@ def _front(ready: CutSearch, state: State, seconds: float) -> Front:
 
 
 def _points(ready: CutSearch, bits: Bits, variants: list[int], values: list[dict[str, float]]) -> list[Point]:
-    """Candidates as points, by the compiled figures."""
+    """Return candidates as points, from the compiled figures."""
     figures = ready.problem.figures(bits)
     general, gone = ready.problem.losses(figures)
     points = []
@@ -462,12 +458,12 @@ def _points(ready: CutSearch, bits: Bits, variants: list[int], values: list[dict
         shown = figures[row, variant]
         plan = ready.space.plan(bits[row], *_suppressed(ready.asked, shown))
         loss = float(general[row, variant] + gone[row, variant])
-        points.append(Point(0, values[row], loss, int(shown[SUPPRESSED_AT]), plan))
+        points.append(Point(0, values[row], loss, int(shown[SUPPRESSED]), plan))
     return points
 
 
 def _points_in_units(ready: CutSearch, bits: Bits, variants: list[int], values: list[dict[str, float]]) -> list[Point]:
-    """Candidates as points, by their class tables: the threshold of size counts units."""
+    """Return candidates as points, from their class tables. The threshold of size counts units."""
     if not isinstance(ready.evaluator, MeasuredCuts) or any(variants):
         raise MeasureError("figures in units of a rule that counts records", expected="class tables")
     points = []
@@ -482,12 +478,12 @@ def _points_in_units(ready: CutSearch, bits: Bits, variants: list[int], values: 
 
 
 def _suppressed(asked: Asked, figures: Table) -> tuple[int, int]:
-    """The thresholds of size and diversity that say what a rule suppressed."""
+    """Return the thresholds of size and diversity that describe the suppression by a rule."""
     if asked.rule == "none" or asked.rule.startswith("printed"):
         return 0, 0
     if asked.rule == "safe":
-        return int(figures[K_AT]), int(figures[L_AT])
-    return (0, int(figures[L_AT])) if asked.by_diversity else (int(figures[K_AT]), 0)
+        return int(figures[LEAST_SIZE]), int(figures[LEAST_DIVERSITY])
+    return (0, int(figures[LEAST_DIVERSITY])) if asked.by_diversity else (int(figures[LEAST_SIZE]), 0)
 
 
 def _population(settings: SearchSettings) -> int:
@@ -502,7 +498,7 @@ def _unreachable(ready: CutSearch) -> UnreachableError:
     ends = ready.evaluator.values(ready.space.ends())
     said = [
         f"{goal.measure.name} = {ends[0, :, position].max():g} with everything hidden, instead of {goal.limit:g}"
-        for position, goal in enumerate(ready.limits, start=len(ready.sought))
+        for position, goal in enumerate(ready.limits, start=len(ready.objective_goals))
     ]
     return UnreachableError(
         "no cut that was evaluated meets the limits",

@@ -1,11 +1,8 @@
-"""The space of cuts: one bit for every gap between neighbouring values, 1 where they are parted.
+"""The space of cuts, and its neighbourhood, crossover and mutation.
 
-A column is a segment of bits. An ordered column may join any neighbours; a constrained one only along its tree, so that
-every group is a node. A column with a place of its own for missing values joins them to others only when all is joined.
-
-Every small change of a cut: join or split two neighbours, shift a boundary, collapse or open a node of a tree.
-
-How cuts are varied: crossover and mutation as in the paper, and random small changes.
+A candidate has one bit for every gap between neighbouring units of a column, which is 1 at a cut. `plans.segments`
+says which bits a column permits. A neighbour joins two runs, splits one, shifts a boundary, or collapses or opens a
+node of a tree. Crossover and mutation are those of the paper.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ from sfumato.tables.frequency import FrequencyTable
 
 @dataclass(frozen=True, eq=False)
 class CutSpace:
-    """The segments of all quasi-identifiers side by side."""
+    """The segments of all quasi-identifiers, one after the other."""
 
     segments: tuple[Segment, ...]
 
@@ -38,13 +35,13 @@ class CutSpace:
         constrained: Mapping[str, bool | None] | None = None,
         breaks: Mapping[str, Sequence[float] | None] | None = None,
     ) -> CutSpace:
-        """The space of a table. Where nothing is said, a column with a hierarchy is cut along it."""
+        """Return the space of a table. By default a column with a hierarchy is cut along it."""
         along, at = constrained or {}, breaks or {}
         return cls(tuple(segment_of(domain, along.get(domain.name), at.get(domain.name)) for domain in table.domains))
 
     @cached_property
     def first(self) -> Counts64:
-        """Where each segment begins; behind the last, the number of gaps."""
+        """Return the first gap of each segment, followed by the number of gaps."""
         return np.concatenate([[0], np.cumsum([segment.gaps for segment in self.segments])]).astype(np.int64)
 
     @property
@@ -53,40 +50,40 @@ class CutSpace:
 
     @property
     def size(self) -> int:
-        """How many cuts there are."""
+        """Return the number of candidates."""
         product = 1
         for segment in self.segments:
             product *= segment.size
         return product
 
     def parts(self, bits: Bits) -> list[Bits]:
-        """The bits of each segment."""
+        """Return the bits of each segment."""
         return [bits[..., a:b] for a, b in zip(self.first[:-1], self.first[1:], strict=True)]
 
     def sampled(self, rng: np.random.Generator, count: int) -> Bits:
-        """Random cuts."""
+        """Draw random candidates."""
         return np.concatenate([segment.sampled(rng, count) for segment in self.segments], axis=1)
 
     def ends(self) -> Bits:
-        """The two extremes: everything joined, everything apart."""
+        """Return the two extreme candidates: without a cut, and with all cuts."""
         return np.stack([np.zeros(self.gaps, np.uint8), np.ones(self.gaps, np.uint8)])
 
     def valid(self, bits: Bits) -> bool:
         return all(segment.valid(part) for segment, part in zip(self.segments, self.parts(bits), strict=True))
 
     def at_levels(self, levels: Sequence[int]) -> Bits:
-        """A node of the lattice as a cut; a group that is not a run of neighbours is split into its runs."""
+        """Return a node of the lattice as a candidate. A group that is not a run of neighbours is split into runs."""
         parts = []
         for segment, level in zip(self.segments, levels, strict=True):
             groups = at_level(segment.domain, level).groups
             order = np.array(segment.domain.order)
             apart = groups[order][1:] != groups[order][:-1]
             between = segment.unit_of[order][1:] != segment.unit_of[order][:-1]
-            parts.append(segment.mended(apart[between].astype(np.uint8)))
+            parts.append(segment.missing_separated(apart[between].astype(np.uint8)))
         return np.concatenate(parts)
 
     def recoding(self, bits: Bits) -> Recoding:
-        """What a cut does to the table, without labels: the same groups, covers and depths as its plan's recoding."""
+        """Return the recoding of a candidate without labels: the groups, covers and depths of its plan's recoding."""
         parts = []
         for segment, part in zip(self.segments, self.parts(bits), strict=True):
             group = np.concatenate([[0], np.cumsum(part)]).astype(np.int32)
@@ -102,7 +99,7 @@ class CutSpace:
         return tuple(parts)
 
     def plan(self, bits: Bits, suppress_below: int = 0, diversity_below: int = 0) -> CutPlan:
-        """Bits as a plan that says the first value of each group."""
+        """Return bits as a plan with the first value of each group."""
         cuts = {}
         for segment, part in zip(self.segments, self.parts(bits), strict=True):
             starts = [0, *(np.flatnonzero(part) + 1).tolist()]
@@ -110,7 +107,7 @@ class CutSpace:
         return CutPlan(cuts, suppress_below, diversity_below)
 
     def bits_of(self, plan: CutPlan) -> Bits:
-        """A plan as bits."""
+        """Return a plan as bits."""
         parts = [np.isin(s.starts[1:], plan.cuts[s.name]).astype(np.uint8) for s in self.segments]
         return np.concatenate(parts) if parts else np.zeros(0, np.uint8)
 
@@ -120,11 +117,11 @@ Hashes = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """A space of cuts as plain arrays for the compiled loops.
+    """A space of cuts as arrays for the compiled loops.
 
-    Segment j has the gaps `gap[j]:gap[j + 1]` and the nodes `node[j]:node[j + 1]`; node n spans the units from `low[n]`
-    to `high[n]`, and its children begin at `child[first[n]:first[n + 1]]`. `marks` are random numbers, one a gap: the
-    exclusive or of those that are set tells candidates apart.
+    Segment j has the gaps `gap[j]:gap[j + 1]` and the nodes `node[j]:node[j + 1]`. Node n has the units from `low[n]`
+    to `high[n]`, and its children begin at `child[first[n]:first[n + 1]]`. Each gap has a random number in `marks`. The
+    exclusive or of the numbers of all cuts is the hash of a candidate (Zobrist hashing).
     """
 
     gap: Counts64
@@ -152,20 +149,20 @@ class Layout:
         )
 
     def moves(self, bits: Bits) -> Moves:
-        """Every small change of a candidate."""
+        """Return every neighbour of a candidate."""
         parts = small_changes(
             bits, self.gap, self.guarded, self.node, self.low, self.high, self.first, self.child, self.marks
         )
         return Moves(self, bits, *parts)
 
     def hashes(self, bits: Bits) -> Hashes:
-        """A number for each candidate; equal candidates have equal ones."""
+        """Return the hash of each candidate."""
         return np.asarray(np.bitwise_xor.reduce(np.where(bits > 0, self.marks, np.uint64(0)), axis=1), dtype=np.uint64)
 
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """Changes of one candidate, sorted by column: the runs between `low` and `high` become those that end at `ends`."""
+    """Neighbours of a candidate by column: the runs between `low` and `high` become those that end at `ends`."""
 
     layout: Layout
     bits: Bits
@@ -180,7 +177,7 @@ class Moves:
         return len(self.column)
 
     def made(self, chosen: Counts64) -> Bits:
-        """The candidates that some of the changes lead to."""
+        """Return some of the neighbours as candidates."""
         result = np.repeat(self.bits[None, :], len(chosen), axis=0)
         for row, move in enumerate(chosen.tolist()):
             at = self.layout.gap[self.column[move]]
@@ -189,7 +186,7 @@ class Moves:
         return result
 
     def kept(self, chosen: npt.NDArray[np.bool_]) -> Moves:
-        """Some of the changes."""
+        """Return some of the neighbours."""
         sizes = np.diff(self.begin)
         begin = np.concatenate([[0], np.cumsum(sizes[chosen])]).astype(np.int64)
         ends = self.ends[np.repeat(chosen, sizes)]
@@ -209,7 +206,7 @@ def small_changes(
     child: Counts64,
     marks: Hashes,
 ) -> tuple[Counts64, Counts64, Counts64, Counts64, Counts64, Hashes]:
-    """Every small change: column, low, high, begin, ends and the hash of what it leads to."""
+    """Return every neighbour: its column, low, high, begin, ends and hash."""
     whole = np.uint64(0)
     for g in range(len(bits)):
         if bits[g]:
@@ -239,7 +236,7 @@ def small_changes(
                 begin[count + 1] = used
                 count += 1
         else:
-            last = units - 1 - (1 if guarded[j] else 0)  # free gaps
+            last = units - 1 - (1 if guarded[j] else 0)  # the gaps that may be changed freely
             set_gaps = 0
             for u in range(last):
                 set_gaps += bits[at + u]
@@ -252,7 +249,7 @@ def small_changes(
                 b += 1
                 if bits[at + u]:
                     column[count], low[count], high[count] = j, a, b
-                    if guarded[j] and set_gaps == 1:  # all is joined now, and missing values with it
+                    if guarded[j] and set_gaps == 1:  # all units are joined now, so missing values are joined too
                         low[count], high[count] = 0, units
                     begin[count + 1] = used
                     count += 1
@@ -288,10 +285,11 @@ CROSSOVER, MUTATION = 0.9, 0.1
 
 
 def offspring(layout: Layout, parents: Bits, rng: np.random.Generator, mutation: float = MUTATION) -> Bits:
-    """Children of pairs of parents: single-point crossover in each segment, then bit flips in the free ones.
+    """Return offspring of pairs of parents: single-point crossover in each segment, then bit flips in free segments.
 
-    A constrained segment is crossed at a gap where both parents part (Lunacek et al.), so both halves stay whole nodes;
-    without such a gap the children keep their parents' segments. It is not mutated (docs/readings.md, 2.1).
+    A constrained segment is crossed at a gap where both parents have a cut (Lunacek et al.), so both parts consist of
+    complete nodes. Without such a gap, offspring keep the segments of their parents. Constrained segments are not
+    mutated (docs/readings.md, 2.1).
     """
     pairs, columns = len(parents) // 2, len(layout.gap) - 1
     children = parents[: 2 * pairs].copy()
@@ -303,7 +301,7 @@ def offspring(layout: Layout, parents: Bits, rng: np.random.Generator, mutation:
 
 
 def jolted(layout: Layout, parents: Bits, rng: np.random.Generator, limit: int = 3) -> Bits:
-    """Each parent after one to `limit` random small changes, each of a random column."""
+    """Return each parent after one to `limit` random steps to a neighbour, each in a random column."""
     changes = rng.integers(1, limit + 1, len(parents))
     draws = rng.random((len(parents), limit, 2))
     result = parents.copy()
@@ -333,7 +331,7 @@ def cross(
     points: Floats,
     flips: Flags,
 ) -> None:
-    """Cross rows 2p and 2p + 1 in place, then flip bits of free segments."""
+    """Cross rows 2p and 2p + 1 in place, and then flip bits of free segments."""
     for p in range(len(crossed)):
         one, two = bits[2 * p], bits[2 * p + 1]
         for j in range(len(gap) - 1):
@@ -383,7 +381,7 @@ def jolt(
     child: Counts64,
     marks: npt.NDArray[np.uint64],
 ) -> None:
-    """Apply random small changes in place: first a column is drawn, then one of its changes."""
+    """Apply random steps in place: draw a column, then one of its neighbours."""
     columns = len(gap) - 1
     for i in range(len(bits)):
         for c in range(changes[i]):

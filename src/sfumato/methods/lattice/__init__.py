@@ -1,1 +1,1 @@
-"""Every non-dominated node of the lattice of hierarchies."""
+"""The method lattice: global recoding by levels of hierarchies."""

@@ -1,7 +1,7 @@
-"""The lattice as a problem: the releases of any nodes with their objectives and limits, and the bounds of nodes.
+"""The lattice as an optimisation problem: the releases of nodes with their objectives and limits, and bounds of nodes.
 
-Measures that the walk knows are evaluated by it; any other is evaluated on the class table of each release, which is
-slower and always right.
+Measures that the compiled walk computes are evaluated by it. All others are evaluated on the class table of each
+release, which is slower and always correct.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from sfumato.measures.measure import Goal, Measure, NodeFigures
 from sfumato.measures.registry import DISTINCT_L, GENERAL_LOSS, WEIGHTED_K, K
 from sfumato.measures.suppression import refuse_wildcards, suppress_planned
 from sfumato.measures.thresholds import (
-    DEMANDED,
+    CONSTRAINT,
     HALF,
     MEASURED,
-    SOUGHT,
+    OBJECTIVE,
     Threshold,
     class_levels,
     is_criterion,
@@ -39,17 +39,17 @@ from sfumato.methods.lattice.rule import FAILING, SUM_K, SUM_L, WRONG, Rule
 from sfumato.plans.recodings import at_levels
 from sfumato.tables.frequency import FrequencyTable
 
-# Criteria that compare shares of units' records: sums of fractions, which the walk's whole numbers do not carry.
+# Criteria of shares of the records of units. They need sums of fractions, and the walk has whole numbers only.
 BY_SHARES = (Criterion.ENTROPY, Criterion.RECURSIVE_L, Criterion.RECURSIVE_C, Criterion.CLOSENESS)
 
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """The releases of nodes: `start[i]:start[i + 1]` are those of node i, the one that suppresses most first.
+    """The releases of nodes. Node i has the releases `start[i]:start[i + 1]`, the one with most suppression first.
 
-    Of each release the natural value of every goal, the general loss, the units and the records suppressed and
-    the worst level of every criterion; of each node the goals' bounds, natural too, and the units that no
-    coarser node can save.
+    Each release has the value of every goal, the general loss, the suppressed units and records, and the worst level of
+    every criterion. Each node has the bounds of the goals, and the number of units that are suppressed at every finer
+    node too. Values and bounds are in the units of the measures, not negated for maximisation.
     """
 
     start: Counts64
@@ -63,17 +63,18 @@ class Figures:
 
     @property
     def node(self) -> Counts64:
-        """The node of each release, as its place among those asked for."""
+        """Return the index of the node of each release."""
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
 
 class LatticeProblem:
-    """A table's lattice with goals, a suppression budget, and attribute weights.
+    """The lattice of a table with goals, a suppression budget, and weights of columns.
 
-    The first `sought` goals are objectives, the others limits. By default a release is a node and a threshold for each
-    class criterion that is sought; a criterion that is only demanded has its limit for a threshold (docs/lattice.md).
-    With `floor` a class size is demanded that is no goal. With `paper` the rule of the paper holds: whole sizes go, as
-    many as the budget allows, and no other criterion takes classes out (docs/readings.md, 1.1).
+    The first `objective_count` goals are objectives, the others limits. By default a release is a node with a threshold
+    for each class criterion that is an objective. A criterion that is only a limit has this limit as its threshold
+    (docs/lattice.md). With `least_size`, classes below a size are suppressed without a goal for the size. With `paper`
+    the rule of the paper is used: all classes of the smallest sizes are suppressed within the budget, and no other
+    criterion suppresses classes (docs/readings.md, 1.1).
     """
 
     def __init__(
@@ -81,15 +82,21 @@ class LatticeProblem:
         table: FrequencyTable,
         goals: Sequence[Goal],
         budget: int,
-        floor: int = 0,
+        least_size: int = 0,
         weights: Mapping[str, float] | None = None,
         threads: int | None = None,
-        sought: int | None = None,
+        objective_count: int | None = None,
         paper: bool = False,
     ) -> None:
         goals = [replace(goal, measure=goal.measure.for_table(table, budget > table.removed)) for goal in goals]
-        self.table, self.goals, self.budget, self.floor, self.threads = table, tuple(goals), budget, floor, threads
-        self.sought, self.paper = len(self.goals) if sought is None else sought, paper
+        self.table, self.goals, self.budget, self.least_size, self.threads = (
+            table,
+            tuple(goals),
+            budget,
+            least_size,
+            threads,
+        )
+        self.objective_count, self.paper = len(self.goals) if objective_count is None else objective_count, paper
         self.weights = np.array([(weights or {}).get(name, 1.0) for name in table.columns])
         self.shape = tuple(domain.hierarchy.height + 1 for domain in table.domains)
         self.thresholds = self._thresholds()
@@ -100,43 +107,43 @@ class LatticeProblem:
     def space(self) -> int:
         return int(np.prod([int(size) for size in self.shape], dtype=object))
 
-    def demanding(self, floor: int, goals: Sequence[Goal], sought: int) -> LatticeProblem:
-        """The same lattice with some of its goals, where exactly the classes below `floor` are suppressed."""
+    def demanding(self, least_size: int, goals: Sequence[Goal], objective_count: int) -> LatticeProblem:
+        """Return the lattice with some of its goals, in which exactly the classes below `least_size` are suppressed."""
         result = copy(self)
-        result.goals, result.floor, result.sought = tuple(goals), floor, sought
+        result.goals, result.least_size, result.objective_count = tuple(goals), least_size, objective_count
         result.thresholds = result._thresholds()
         return result
 
     def _thresholds(self) -> tuple[Threshold, ...]:
-        """The class criteria, size first: sought where one is an objective, demanded where it has a limit."""
-        limit = float(self.floor) if self.floor else -np.inf
+        """Return the class criteria, size first, with the mode of each: objective, limit, or only measured."""
+        limit = float(self.least_size) if self.least_size else -np.inf
         result: dict[tuple[object, ...], Threshold] = {
-            _kind(K): Threshold(K, DEMANDED if self.floor else MEASURED, limit)
+            _kind(K): Threshold(K, CONSTRAINT if self.least_size else MEASURED, limit)
         }
         loose = False
         for position, goal in enumerate(self.goals):
             if not is_criterion(goal.measure, goal.direction):
-                # A mean over records may gain by suppression; what only loses by it needs no threshold of its own.
+                # A mean over records may improve by suppression. A measure that cannot needs no threshold.
                 loose = loose or not (goal.bounded and goal.measure.bound == "unsuppressed")
                 continue
             known = result.get(_kind(goal.measure), Threshold(goal.measure, MEASURED))
-            mode = SOUGHT if position < self.sought else max(known.mode, DEMANDED)
+            mode = OBJECTIVE if position < self.objective_count else max(known.mode, CONSTRAINT)
             least = known.limit if goal.limit is None else max(known.limit, level_of(goal.measure, goal.limit))
             result[_kind(goal.measure)] = replace(known, mode=max(mode, known.mode), limit=least)
         size = result[_kind(K)]
         if self.paper:
             result = {kind: Threshold(threshold.measure, MEASURED) for kind, threshold in result.items()}
-            demanded = size.mode == DEMANDED
+            demanded = size.mode == CONSTRAINT
             result[_kind(K)] = replace(
-                size, mode=DEMANDED if demanded else SOUGHT, limit=size.limit if demanded else -np.inf
+                size, mode=CONSTRAINT if demanded else OBJECTIVE, limit=size.limit if demanded else -np.inf
             )
         elif loose and size.mode == MEASURED:
-            result[_kind(K)] = replace(size, mode=SOUGHT)
+            result[_kind(K)] = replace(size, mode=OBJECTIVE)
         return tuple(result.values())
 
     @property
     def _sensitive(self) -> set[object]:
-        """The criteria of sensitive columns among the goals; None for other measures of them."""
+        """Return the criteria of sensitive columns among the goals, and None for other measures of these columns."""
         return {
             _kind(goal.measure)[0] if is_criterion(goal.measure, goal.direction) else None
             for goal in self.goals
@@ -145,7 +152,7 @@ class LatticeProblem:
 
     @property
     def _reads_counts(self) -> bool:
-        """Whether the walk counts how often sensitive values occur, and not only which ones do."""
+        """Return whether the walk counts how often sensitive values occur, not only which values occur."""
         return bool(self._sensitive - {Criterion.DISTINCT}) or self.table.units is not None
 
     @cached_property
@@ -162,18 +169,20 @@ class LatticeProblem:
         )
 
     def figures(self, nodes: Codes) -> Figures:
-        """The figures of nodes, in the order they are given."""
+        """Return the figures of nodes in the given order."""
         if self.walks:
             return self._walked(nodes)
         return self._in_units(nodes) if self.counts_units else self._plain(nodes)
 
     def known(self, goal: Goal, nodes: Codes) -> Floats | None:
-        """The goal's bound at nodes without evaluating them, minimised; None where it is not known."""
+        """Return the minimised bound of a goal at nodes without their evaluation, or None if it is unknown."""
         walked = goal.measure.walked
         if walked is None or not walked.from_margins or not goal.bounded:
             return None
         everyone = np.full(len(nodes), self.table.rows)
-        sums = full_sums(self._covered, nodes)  # the margins alone: a table may be too wide for the walk
+        sums = full_sums(
+            self._covered, nodes
+        )  # from the margins, because a table may have too many columns for the walk
         return np.asarray(goal.sign * walked.value(NodeFigures(self.table, self.weights, nodes, everyone, sums)))
 
     @cached_property
@@ -181,7 +190,7 @@ class LatticeProblem:
         return covered_leaves(self.table)
 
     def classes(self, node: Sequence[int]) -> ClassTable:
-        """The class table of a node before suppression."""
+        """Return the class table of a node before suppression."""
         result = classify(self.table, at_levels(self.table, node), tuple(self.weights.tolist()))
         return result if self.paper else replace(result, reference="input")
 
@@ -194,10 +203,10 @@ class LatticeProblem:
         for goal in self.goals:
             measure = goal.measure
             if is_criterion(measure, goal.direction) and measure.per_class is not None:
-                if self.paper and measure.per_class.whole:  # the paper's rule measures them on what is kept
+                if self.paper and measure.per_class.whole:  # the paper's rule compares with the kept records
                     return False
                 if self.table.special and measure.reads == "sensitive" and self._reads_counts:
-                    return False  # compiled loops know what is harmless or missing of sets of values alone
+                    return False  # compiled loops distinguish harmless and missing values only in sets of values
             elif measure.walked is None or (several and measure.reads == "sensitive"):
                 return False
         try:
@@ -206,7 +215,7 @@ class LatticeProblem:
             return False
 
     def _walkable_in_units(self) -> bool:
-        """Whether what is counted adds up over tuples, so that the walk can carry it from node to node."""
+        """Return whether all counts are sums over tuples, so that the walk can derive them from a finer node."""
         units = self.table.units
         if units is None:
             return all(self.table.units_for(name) is None for name in self._measured)
@@ -222,14 +231,14 @@ class LatticeProblem:
         return True
 
     def _sizes_in_units(self) -> bool:
-        """Whether sizes in units alone decide, and all else follows from margins."""
+        """Return whether only class sizes in units decide about suppression, and other values follow from margins."""
         if self.table.units is None or any(domain.wildcard for domain in self.table.domains):
             return False
         if any(len(domain.labels) != len(domain.hierarchy.leaves) for domain in self.table.domains):
             return False
         if self.table.removed or len(self.thresholds) != 1:
             return False
-        if self.thresholds[0].mode == SOUGHT and self.thresholds[0].limit > -np.inf:
+        if self.thresholds[0].mode == OBJECTIVE and self.thresholds[0].limit > -np.inf:
             return False
         sizes = [goal for goal in self.goals if is_criterion(goal.measure, goal.direction)]
         others = [goal.measure.walked for goal in self.goals if goal not in sizes]
@@ -238,7 +247,7 @@ class LatticeProblem:
         )
 
     def _in_units(self, nodes: Codes) -> Figures:
-        """The figures of nodes where units have records in several tuples."""
+        """Return the figures of nodes if units have records in several tuples."""
         size = self.thresholds[0]
         least = int(np.ceil(size.limit - HALF)) if np.isfinite(size.limit) else 0
         parts = [
@@ -277,13 +286,13 @@ class LatticeProblem:
 
     @property
     def _measured(self) -> list[str]:
-        """The sensitive columns that some goal reads."""
+        """Return the sensitive columns that some goal reads."""
         reads = any(goal.measure.reads == "sensitive" for goal in self.goals)
         return list(self.table.sensitive) if reads else []
 
     @cached_property
     def rule(self) -> Rule:
-        """The thresholds as compiled loops read them."""
+        """Return the thresholds in the form that compiled loops read."""
         several = self.thresholds
         return Rule(
             kinds=np.array([_criterion(threshold) for threshold in several], dtype=np.int64),
@@ -299,7 +308,7 @@ class LatticeProblem:
             label=self.rollup.tallies.label,
             sizes=len(several) == 1
             and self.rollup.tallies.width == (0 if self.table.units is None else 1)
-            and (several[0].mode == DEMANDED or several[0].limit == -np.inf),
+            and (several[0].mode == CONSTRAINT or several[0].limit == -np.inf),
         )
 
     def _walked(self, nodes: Codes) -> Figures:
@@ -328,7 +337,7 @@ class LatticeProblem:
         )
 
     def _released(self, result: Releases) -> NodeFigures:
-        """What the walk counted of the records that are kept."""
+        """Return the counts of the walk for the kept records."""
         return NodeFigures(
             self.table,
             self.weights,
@@ -341,7 +350,7 @@ class LatticeProblem:
         )
 
     def _whole(self, result: Releases) -> NodeFigures:
-        """The same with nothing suppressed."""
+        """Return the counts of the walk without suppression."""
         return NodeFigures(
             self.table,
             self.weights,
@@ -357,7 +366,7 @@ class LatticeProblem:
         counts, values, losses, suppressed, rows, worst, bounds, failing = [], [], [], [], [], [], [], []
         for node in nodes.tolist():
             whole = self.classes(node)
-            _ = whole.groups, whole.covers  # worked out once for all releases of the node
+            _ = whole.groups, whole.covers  # computed once for all releases of the node
             levels = [class_levels(threshold.measure, whole) for threshold in self.thresholds]
             made = 0
             for classes in self._releases(whole, levels):
@@ -392,7 +401,7 @@ class LatticeProblem:
         return [float(level[classes.kept].min(initial=np.inf)) for level in levels]
 
     def _releases(self, whole: ClassTable, levels: Sequence[Floats]) -> list[ClassTable]:
-        """The class tables of a node's releases, the one that suppresses most first."""
+        """Return the class tables of the releases of a node, the one with most suppression first."""
         if whole.pairs is not None and self.budget > whole.suppressed_units:
             return self._crowds(whole)
         result = [
@@ -402,16 +411,16 @@ class LatticeProblem:
         return sorted(result, key=lambda classes: -classes.suppressed_rows)
 
     def _crowds(self, whole: ClassTable) -> list[ClassTable]:
-        """The same where missing values match anything: for each k the largest set of classes that all have it."""
+        """Return these class tables if missing values match anything: for each k the largest set of classes with it."""
         least = {threshold.measure.name: threshold for threshold in self.thresholds if threshold.mode != MEASURED}
         if self.paper or any(not threshold.counts for threshold in least.values()):
             refuse_wildcards(whole)
         size, diverse = (least.get(result.name, Threshold(result, MEASURED)) for result in (K, DISTINCT_L))
-        if diverse.mode == SOUGHT:
+        if diverse.mode == OBJECTIVE:
             refuse_wildcards(whole)
         below = [0 if each.limit == -np.inf else int(np.ceil(each.limit - HALF)) for each in (size, diverse)]
         result = [suppress_planned(whole, *below)]
-        while size.mode == SOUGHT and result[-1].kept.any():
+        while size.mode == OBJECTIVE and result[-1].kept.any():
             reached = result[-1]
             more = suppress_planned(reached, int(reached.size[reached.kept].min()) + 1, below[1])
             if more.suppressed_units > self.budget or not more.kept.any():
@@ -420,7 +429,7 @@ class LatticeProblem:
         return result[::-1]
 
     def violation(self, figures: Figures) -> Floats:
-        """By how much releases break the limits and the budget, as shares of them; 0 where they meet all."""
+        """Return how much releases violate the limits and the budget, as shares of these, or 0 if they violate none."""
         broken = np.maximum(figures.suppressed - self.budget, 0) / self.table.persons
         for column, goal in enumerate(self.goals):
             if goal.limit is not None:
@@ -430,7 +439,7 @@ class LatticeProblem:
 
 
 def _kind(measure: Measure) -> tuple[object, ...]:
-    """What tells criteria apart: k and the prosecutor's risk both are about sizes."""
+    """Return the kind of a criterion. k and prosecutor risk have the same kind, because both depend on sizes."""
     per_class = measure.per_class
     if per_class is None:
         return (measure.name,)
@@ -443,7 +452,7 @@ def _criterion(threshold: Threshold) -> int:
 
 
 def _natural(measure: Measure, levels: Floats) -> Floats:
-    """Levels as values: `value_at` for many."""
+    """Return the values of a criterion at several levels."""
     if measure.per_class is not None and measure.per_class.risk:
         return np.asarray(np.divide(1.0, levels, out=np.full(len(levels), np.inf), where=levels > 0))
     return levels if measure.direction == "max" else -levels
@@ -462,12 +471,12 @@ def _walked_value(measure: Measure, nodes: NodeFigures) -> Floats:
 
 
 def _bound(goal: Goal, whole: ClassTable, budget: int) -> float:
-    """A goal's bound at one node from its class table."""
+    """Return the bound of a goal at a node from its class table."""
     if not goal.bounded:
         return float("nan")
     if goal.measure.bound == "unsuppressed":
         return goal.measure.value(whole)
-    levels = class_levels(goal.measure, whole)  # the best that suppressing the worst classes first can reach
+    levels = class_levels(goal.measure, whole)  # the best value if the worst classes are suppressed first
     order = np.argsort(levels, kind="stable")
     gone = whole.upto(order)
     position = min(int(np.searchsorted(gone, budget - whole.table.removed, side="right")), len(order) - 1)

@@ -1,11 +1,8 @@
-"""The releases of one node where class sizes alone decide, in compiled loops.
+"""Compiled loops for the releases of a node: the classes to suppress, and the sums over the classes left.
 
-The releases of one node under any criteria, in compiled loops: which classes go, and what is left.
-
-A release is a node and a threshold for each criterion that is sought: the classes below go. A criterion that is
-demanded has its limit as its only threshold. `measures.thresholds` says the same plainly.
-
-What the classes of a node have of each criterion, and which of them may go, in compiled loops.
+A release is a node with a threshold for each criterion that is an objective. Classes below a threshold are suppressed.
+A criterion that is only a limit has this limit as its single threshold. `by_size` is for size as the only criterion and
+`by_criteria` for all others. `measures.thresholds.releases` is the plain version.
 """
 
 from __future__ import annotations
@@ -17,13 +14,13 @@ from sfumato.base.compiled import compiled
 from sfumato.base.sorting import sort_by
 from sfumato.measures.criteria import Secrets, Tally, class_values, quantised
 from sfumato.methods.lattice.rule import (
-    DEMANDED,
+    CONSTRAINT,
     FAILING,
     FEW,
     GONE,
     INDICES,
+    OBJECTIVE,
     RECORDS,
-    SOUGHT,
     SUM_K,
     SUM_L,
     WRONG,
@@ -35,15 +32,15 @@ from sfumato.methods.lattice.rule import (
     Walked,
 )
 
-NONE = 1 << 62  # the size of a class where there is none
+NONE = 1 << 62  # the size of a class that does not exist
 
 
 @compiled
 def highest_size(rows: Rows, size: int, budget: int, small: Counts64) -> tuple[int, int]:
-    """The highest size below which all classes can go within the budget, and the records of those classes."""
+    """Return the highest size below which all classes can be suppressed within the budget, and their records."""
     gone = np.int64(0)
-    # Fine nodes have thousands of classes and a small k: counting one size at a time is a loop the processor
-    # can do in wide steps, and it ends at k. A histogram would wait for its own last write.
+    # Fine nodes have thousands of classes and a small k. A loop that counts one size can be vectorised and ends at k.
+    # In a histogram each increment would wait for the one before.
     for s in range(1, min(budget, 4) + 1):
         alike = 0
         for c in range(size):
@@ -54,8 +51,8 @@ def highest_size(rows: Rows, size: int, budget: int, small: Counts64) -> tuple[i
     gone = np.int64(0)
     k = np.int64(NONE)
     if budget > FEW * size:
-        # More sizes than classes: halve the range of sizes instead of listing them.
-        goes, top = np.int64(0), np.int64(budget)  # all up to `goes` may go
+        # There are more possible sizes than classes, so the range of sizes is bisected.
+        goes, top = np.int64(0), np.int64(budget)  # all classes up to size `goes` can be suppressed
         while goes < top:
             middle = (goes + top + 1) // 2
             total = np.int64(0)
@@ -90,7 +87,7 @@ def highest_size(rows: Rows, size: int, budget: int, small: Counts64) -> tuple[i
 
 @compiled
 def demanded_size(rows: Rows, size: int, least: int) -> tuple[int, int]:
-    """The smallest class that is left where all below a size go, and the records of those."""
+    """Return the smallest class left if all below a size are suppressed, and the records of the suppressed ones."""
     gone, k = np.int64(0), np.int64(NONE)
     for c in range(size):
         n = np.int64(rows[c])
@@ -114,7 +111,7 @@ def by_size(
     space: Space,
     walked: Walked,
 ) -> bool:
-    """The releases of node i, the highest threshold first; False if there is no room for them."""
+    """Write the releases of node i, the highest threshold first. Return False if the arrays are too small."""
     mode, mass = rule.modes[0], rule.mass
     figures, hidden, worst, places = walked.figures, walked.hidden, walked.worst, space.places
     shift, mask, covers = maps.shift, maps.mask, maps.covers
@@ -125,14 +122,14 @@ def by_size(
     squares = np.int64(0)
     for c in range(size):
         squares += np.int64(rows[c]) * np.int64(rows[c])
-    if mode == DEMANDED:
+    if mode == CONSTRAINT:
         least = int(np.ceil(rule.limits[0]))
         k, gone = demanded_size(rows, size, least)
-    else:  # a size that is only measured takes nothing out
-        k, gone = highest_size(rows, size, rule.budget if mode == SOUGHT else 0, space.small)
+    else:  # a size that is only measured suppresses no class
+        k, gone = highest_size(rows, size, rule.budget if mode == OBJECTIVE else 0, space.small)
         least = k
     walked.best[i, 0] = k
-    walked.whole[i, FAILING] = gone if mode == DEMANDED else 0
+    walked.whole[i, FAILING] = gone if mode == CONSTRAINT else 0
     walked.whole[i, SUM_K], walked.whole[i, SUM_L], walked.whole[i, WRONG] = squares, 0, 0
     figures[at, GONE], figures[at, SUM_K], figures[at, SUM_L], figures[at, WRONG] = gone, squares, 0, 0
     figures[at, RECORDS] = 0
@@ -157,9 +154,9 @@ def by_size(
             records = np.int64(rows[c]) if mass < 0 else np.int64(tally[c, mass])
             total += records * covers[begin + ((np.uint64(keys[c]) >> low) & field)]
         hidden[at, j] = total
-    if not rule.every or mode != SOUGHT:
+    if not rule.every or mode != OBJECTIVE:
         return True
-    # Give the sizes back one after another, the largest first.
+    # Each further release keeps one more size, the largest suppressed one first.
     sort_by(rows, places, number, space.spare)
     g = number - 1
     while g >= 0:
@@ -186,16 +183,16 @@ def by_size(
     return True
 
 
-PASSES = 3  # levels that are looked for one by one before they are halved
+PASSES = 3  # levels that are searched one by one before bisection
 
 
 @compiled
 def highest_level(level: Floats, rows: Rows, size: int, out: Flags, budget: int, places: Codes) -> float:
-    """The highest threshold that the budget allows: all classes below it go. Something is always left.
+    """Return the highest threshold within the budget. The classes with the highest level are always kept.
 
-    Classes that are `out` already are passed over, and those without records.
+    Classes that are `out` already and classes without records are skipped.
     """
-    # Fine nodes mostly have more records at the lowest levels than the budget: a few passes tell.
+    # Fine nodes mostly have more records at the lowest levels than the budget, so a few passes find the threshold.
     left, best, above = np.int64(budget), -np.inf, -np.inf
     for again in range(PASSES):
         lowest, records = np.inf, np.int64(0)
@@ -254,7 +251,7 @@ def take(
     maps: Maps,
     features: Counts64,
 ) -> None:
-    """What each sum loses with some classes: a row of features for each, or for all together if there is one row."""
+    """Return how much each sum loses with some classes, in one row for each class or in one row for all."""
     columns, last = len(node), len(features) - 1
     for g in range(len(features)):
         for f in range(INDICES + columns):
@@ -279,7 +276,7 @@ def take(
 
 @compiled
 def own_squares(counts: Tally, begin: int, end: int) -> int:
-    """How often the records of a class have their own sensitive value in it, added up."""
+    """Return the sum, over the records of a class, of how often their sensitive value occurs in the class."""
     total = np.int64(0)
     for v in range(begin, end):
         total += np.int64(counts[v]) * np.int64(counts[v])
@@ -288,7 +285,7 @@ def own_squares(counts: Tally, begin: int, end: int) -> int:
 
 @compiled
 def commonest(counts: Tally, begin: int, end: int) -> int:
-    """The records of a class that have its commonest label."""
+    """Return the number of records of a class with its most frequent label."""
     largest = np.int64(0)
     for v in range(begin, end):
         largest = max(largest, np.int64(counts[v]))
@@ -297,7 +294,7 @@ def commonest(counts: Tally, begin: int, end: int) -> int:
 
 @compiled
 def sum_all(rows: Rows, tally: Tally, size: int, rule: Rule, secrets: Secrets, whole: Counts64) -> int:
-    """The sums of a node before suppression; says how many classes have records."""
+    """Compute the sums of a node before suppression, and return how many classes have records."""
     squares, own, wrong, live = np.int64(0), np.int64(0), np.int64(0), 0
     for c in range(size):
         n = np.int64(rows[c])
@@ -315,22 +312,24 @@ def sum_all(rows: Rows, tally: Tally, size: int, rule: Rule, secrets: Secrets, w
 
 @compiled
 def find_levels(rows: Rows, tally: Tally, size: int, rule: Rule, secrets: Secrets, space: Space) -> None:
-    """What each class has of each criterion, and its level on the grid of thresholds; none is out yet."""
+    """Compute each criterion of each class and its level on the grid of thresholds. No class is `out` yet."""
     for c in range(size):
         space.out[c] = False
     for q in range(len(rule.kinds)):
         value, level = space.value[q], space.level[q]
         class_values(rule.kinds[q], rule.parameters[q], tally, rows, size, rule.people, secrets, space.scratch, value)
+        # Counts are whole numbers. Other criteria have rounding errors, which must not separate equal levels.
         for c in range(size):
             level[c] = value[c] if rule.counts[q] else quantised(value[c])
 
 
 @compiled
 def find_failing(rows: Rows, size: int, rule: Rule, space: Space, whole: Counts64) -> int:
-    """Mark the classes that fall short of what is demanded, and list them; says how many there are.
+    """Mark and list the classes that violate a limit, and return how many there are.
 
-    Those that fall short of a count do so at every finer node too.
+    A class that violates the limit of a count also violates it in every finer node.
     """
+    # Counts first, because only they give the number of records that are suppressed at every finer node too.
     out = space.out
     for certain in (True, False):
         for q in range(len(rule.kinds)):
@@ -351,7 +350,7 @@ def find_failing(rows: Rows, size: int, rule: Rule, space: Space, whole: Counts6
 
 @compiled
 def find_risky(size: int, reach: Floats, space: Space, least: Floats, least_level: Floats) -> int:
-    """List the classes that some threshold may take out, and the least that all others have; says how many."""
+    """List the classes that a threshold may suppress and the least level of all others. Return how many there are."""
     risky, out = space.risky, space.out
     some = 0
     for c in range(size):
@@ -377,11 +376,11 @@ def find_risky(size: int, reach: Floats, space: Space, least: Floats, least_leve
 
 @compiled
 def list_steps(rule: Rule, reach: Floats, some: int, space: Space, steps: Counts64) -> int:
-    """List the thresholds of each criterion that is sought, and sort the risky classes by the one that has the most."""
+    """List the thresholds of each objective, and sort the risky classes by the objective with most thresholds."""
     last, limit = 0, 0
     for q in range(len(reach)):
         space.steps[q, 0], steps[q] = -np.inf, 1
-        if rule.modes[q] != SOUGHT:
+        if rule.modes[q] != OBJECTIVE:
             continue
         level = space.level[q]
         sort_by(level, space.places, some, space.spare)
@@ -405,7 +404,7 @@ def list_steps(rule: Rule, reach: Floats, some: int, space: Space, steps: Counts
 
 @compiled
 def write(at: int, i: int, gone: Counts64, lowest: Floats, kept: bool, walked: Walked) -> None:
-    """One release: what goes, and what is left of each sum."""
+    """Write one release: the suppressed records, and each sum over the classes left."""
     figures, whole = walked.figures[at], walked.whole[i]
     figures[GONE] = gone[GONE]
     figures[SUM_K] = whole[SUM_K] - gone[SUM_K]
@@ -420,9 +419,9 @@ def write(at: int, i: int, gone: Counts64, lowest: Floats, kept: bool, walked: W
 
 @compiled
 def every_threshold(i: int, some: int, last: int, rule: Rule, space: Space, walked: Walked) -> int:
-    """Write the releases of every choice of thresholds; says up to where, or -1 if there is no room for them.
+    """Write the releases of every choice of thresholds. Return the end, or -1 if the arrays are too small.
 
-    The thresholds of the `last` criterion are one pass: as far as the budget allows, level by level, then back.
+    All thresholds of the `last` criterion take one pass: upwards as far as the budget allows, and then back.
     """
     reach, least, least_level = space.bounds[0], space.bounds[1], space.bounds[2]
     lowest, lowest_level = space.bounds[3], space.bounds[4]
@@ -464,9 +463,9 @@ def every_threshold(i: int, some: int, last: int, rule: Rule, space: Space, walk
                     if not gone[g] and space.risk_value[q, g] < lowest[q]:
                         lowest[q], lowest_level[q] = space.risk_value[q, g], space.risk_level[q, g]
             while True:
-                tight = True  # a threshold that no class stands at is the same release as a lower one
+                tight = True  # a threshold that is no class's level gives the release of a lower one
                 for q in range(criteria):
-                    if q != last and rule.modes[q] == SOUGHT and lowest_level[q] != space.steps[q, at[q]]:
+                    if q != last and rule.modes[q] == OBJECTIVE and lowest_level[q] != space.steps[q, at[q]]:
                         tight = False
                 if tight:
                     if row >= len(walked.figures):
@@ -513,7 +512,7 @@ def by_criteria(
     space: Space,
     walked: Walked,
 ) -> bool:
-    """The releases of node i, the highest threshold first; False if there is no room for them."""
+    """Write the releases of node i, the highest threshold first. Return False if the arrays are too small."""
     reach, least, least_level = space.bounds[0], space.bounds[1], space.bounds[2]
     total, whole = space.sums[0], walked.whole[i]
     places = space.places
@@ -529,13 +528,13 @@ def by_criteria(
     left = rule.budget - total[GONE]
     for q in range(len(reach)):
         reach[q] = -np.inf
-        if rule.modes[q] == SOUGHT and left > 0:
+        if rule.modes[q] == OBJECTIVE and left > 0:
             reach[q] = walked.best[i, q]
             if failing > 0 or not rule.counts[q]:
                 reach[q] = highest_level(space.level[q], rows, size, space.out, left, places)
     some = find_risky(size, reach, space, least, least_level)
     if some > 0 and not rule.every:
-        # The highest threshold alone: all that is below it goes, all else stays.
+        # Only the highest threshold: all classes below it are suppressed.
         take(places, some, keys, rows, tally, node, rule, secrets, maps, space.features[:1])
         for f in range(len(total)):
             total[f] += space.features[0, f]

@@ -1,12 +1,9 @@
-"""The compiled walk over a lattice: a node's classes come from those of a finer node, never from the rows.
+"""The compiled walk over a lattice: the classes of a node follow from those of a finer node, not from the rows.
 
-Nodes come sorted, the last column fastest. A class is one key with a field of bits per column; rolling columns up is a
-shift and a look-up for each, and an insert into a small hash table, in place. A column at level 0 is a pointer to the
-buffer on its left, not a copy. Every class carries its records and, where asked, which values it has.
-
-The roll-up evaluator: the indices of any nodes of a table's lattice, by the compiled walk, on many threads.
-
-What the compiled walk carries beside the records of a class: sensitive values, labels, people of the population.
+Nodes are sorted with the last column fastest. A class is a key with a field of bits for each column. A roll-up of a
+column is a shift and a look-up for each class, and an insert into a small hash table, in place. A column at level 0
+refers to the buffer on its left instead of a copy. Each class has its number of records and, if a goal needs them, the
+tallies of sensitive values, labels, and people of the population. `RollUp` evaluates nodes with several threads.
 """
 
 from __future__ import annotations
@@ -62,9 +59,9 @@ def roll_up(
     lookup: Keys,
     sets: int,
 ) -> int:
-    """Generalize one column of `size` classes and merge what became equal; the output may be the input itself."""
+    """Generalize one column of `size` classes and merge equal classes. The output may be the input."""
     bits = 3
-    while (1 << bits) < 8 * size:  # a sparse table: a second probe costs more than the memory
+    while (1 << bits) < 8 * size:  # a sparse table, because a second probe costs more than the memory
         bits += 1
     for slot in range(1 << bits):
         slots[slot] = -1
@@ -112,9 +109,9 @@ def recode(source: Keys, size: int, out: Keys, shift: int, mask: int, lookup: Ke
 def roll_columns(
     first: int, last: int, fine: int, node: Codes, base: Codes, source: int, into: int, held: Held, maps: Maps
 ) -> None:
-    """Roll the classes of one buffer up into another, the columns from `first` to `last` at once.
+    """Roll up the columns from `first` to `last` together, from one buffer into another.
 
-    In the source, column `first` is at the level `fine` and the others at those of `base`.
+    In the source, column `first` is at level `fine` and the others are at the levels of `base`.
     """
     keys, size = held.keys[source], held.number[source]
     for c in range(first, last + 1):
@@ -144,7 +141,7 @@ def roll_columns(
 
 @compiled
 def branches(nodes: Codes, depths: Counts64) -> None:
-    """The depths at which later nodes leave the path of each node, as bits: their classes are worth keeping."""
+    """Return the depths, as bits, at which later nodes branch off from each node. The classes there are kept."""
     asked, columns = nodes.shape
     later = np.int64(0)
     for i in range(asked - 1, -1, -1):
@@ -158,9 +155,9 @@ def branches(nodes: Codes, depths: Counts64) -> None:
 
 @compiled
 def advance(node: Codes, base: Codes, depths: int, held: Held, maps: Maps) -> int:
-    """Roll the buffers on to the next node, and say which of them holds its classes.
+    """Roll up the buffers to the next node, and return the number of the buffer with its classes.
 
-    Columns between two depths that later nodes start from are rolled up at once.
+    Columns between two depths from which later nodes start are rolled up together.
     """
     columns = len(node)
     first = 0
@@ -176,7 +173,7 @@ def advance(node: Codes, base: Codes, depths: int, held: Held, maps: Maps) -> in
             held.current[c] = node[c]
             if node[c] > base[c]:
                 last = c
-        # Only at the first column that changed is its own buffer still under the same columns.
+        # Only the buffer of the first column that changed still belongs to the same levels of the columns before it.
         if begin == first and held.at[begin] == begin and fine < held.level[begin] < node[begin]:
             source, fine = begin, held.level[begin]
         if last >= begin:
@@ -201,10 +198,9 @@ def walk_sizes(
     space: Space,
     walked: Walked,
 ) -> int:
-    """The releases of each node by size alone, from node `done` on; says how many nodes there was room for.
+    """Write the releases of each node by size alone, from node `done` on. Return how many nodes fit in the arrays.
 
-    `nodes` are sorted, the last column fastest. The classes that are held stand at the levels `base`, and no node is
-    finer than that.
+    Nodes are sorted with the last column fastest. The first classes are at the levels `base`, and no node is finer.
     """
     for i in range(done, len(nodes)):
         top = advance(nodes[i], base, depths[i], held, maps)
@@ -227,7 +223,10 @@ def walk_criteria(
     space: Space,
     walked: Walked,
 ) -> int:
-    """The same under any criteria. It is a loop of its own because compiling the criteria takes long."""
+    """Write the releases of each node for any criteria.
+
+    It is separate from `walk_sizes` because the criteria take long to compile, and most searches do not need them.
+    """
     for i in range(done, len(nodes)):
         top = advance(nodes[i], base, depths[i], held, maps)
         if not by_criteria(
@@ -247,13 +246,13 @@ def walk_criteria(
     return len(nodes)
 
 
-TALLY_CELLS = 150_000_000  # of all buffers together; beyond it sensitive counts are left to the plain evaluator
-WORD = 32  # sensitive values to a word, where it matters only which ones a class has
+TALLY_CELLS = 150_000_000  # of all buffers together; above it the plain evaluator counts sensitive values
+WORD = 32  # sensitive values in a word, if only the set of values of a class is needed
 
 
 @dataclass(frozen=True)
 class Reads:
-    """What a search reads: how often sensitive values occur, or only which ones do, labels, the population."""
+    """The tallies that a search needs: counts or sets of sensitive values, labels, the population."""
 
     counts: bool = False
     sets: bool = False
@@ -266,9 +265,9 @@ NOTHING = Reads()
 
 @dataclass(frozen=True, eq=False)
 class Tallies:
-    """Figures of each tuple side by side: sensitive values, then labels (`label` says where), then the population.
+    """The tallies of each tuple: sensitive values, then labels (from `label` on), then the population.
 
-    The first `bits` words are sets of values. `people` is the place of the population, or -1.
+    The first `bits` words are sets of values. The position of the population is `people`, or -1.
     """
 
     tally: Tally
@@ -280,7 +279,7 @@ class Tallies:
 
     @classmethod
     def of(cls, table: FrequencyTable, reads: Reads) -> Tallies:
-        """The figures of a table's tuples, with room for the population."""
+        """Return the tallies of the tuples of a table, with a column for the population."""
         units = table.units
         columns = list(table.sensitive.values()) if reads.counts or reads.sets else []
         sets = reads.sets and not reads.counts and units is None
@@ -300,7 +299,7 @@ class Tallies:
         for start, values in zip((*secrets.start.tolist(), begin), (*columns, *labels), strict=False):
             if sets and start < begin:
                 place = bits_of(values.domain)[values.values].astype(np.int64)
-                known = place >= 0  # a missing value is none
+                known = place >= 0  # a missing value is not counted
                 word, bit = np.divmod(place[known], WORD)
                 there = np.left_shift(np.uint32(1), bit.astype(np.uint32))
                 np.bitwise_or.at(tally.view(np.uint32), (values.tuple_of[known], start + word), there)
@@ -314,7 +313,7 @@ class Tallies:
         return int(self.tally.shape[1])
 
     def with_people(self, people: Population, theirs: Keys, keys: Keys, rows: Rows) -> tuple[Keys, Rows, Tally]:
-        """Keys, records and figures with the tuples of the population: those that the table lacks have no records."""
+        """Add the tuples of the population to keys, records and tallies. Those not in the table have no records."""
         if people.counts.sum() >= 1 << 31 or (people.codes < 0).any():
             raise MeasureError("a population that the walk cannot count", expected="the plain evaluator")
         every, number = np.unique(np.concatenate([keys.astype(np.uint64), theirs]), return_inverse=True)
@@ -328,9 +327,9 @@ class Tallies:
 
 
 def secrets_of(columns: Sequence[ValueCounts], sets: bool = False, units: int | None = None) -> Secrets:
-    """The sensitive columns as compiled loops read them; as `sets` their values take a bit each.
+    """Return the sensitive columns in the form that compiled loops read. With `sets`, each value is one bit.
 
-    With a number of `units` the counts are of units that hold a value.
+    With a number of `units`, the counts are of units with a value.
     """
     widths = [len(values.domain.labels) for values in columns]
     start = (
@@ -381,7 +380,7 @@ HELD_CELLS = 8_000_000
 
 @dataclass(frozen=True, eq=False)
 class Releases:
-    """The releases of nodes, as `walk` gives them; columns of `hidden` are those of the table."""
+    """The releases of nodes. The columns of `hidden` are those of the table."""
 
     table: FrequencyTable
     nodes: Codes
@@ -394,23 +393,23 @@ class Releases:
 
     @property
     def node(self) -> Counts64:
-        """The node of each release, as its place among those asked for."""
+        """Return the index of the node of each release."""
         return np.repeat(np.arange(len(self.nodes)), np.diff(self.start))
 
     @property
     def suppressed(self) -> Counts64:
-        """The units suppressed."""
+        """Return the number of suppressed units of each release."""
         return np.asarray(self.figures[:, GONE] + self.table.removed)
 
     @property
     def suppressed_rows(self) -> Counts64:
-        """The records suppressed."""
+        """Return the number of suppressed records of each release."""
         return np.asarray(self.figures[:, RECORDS] + self.table.removed)
 
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """Classes at some levels, from which the classes of every coarser node follow."""
+    """The classes at some levels, from which the classes of every coarser node follow."""
 
     levels: Codes
     keys: Keys
@@ -423,17 +422,17 @@ class Base:
 
 
 class RollUp:
-    """A table prepared for the walk: keys, look-ups, counts of values. Build it once, ask it for nodes.
+    """A table that is prepared for the walk: keys, look-ups and tallies. It evaluates any number of nodes.
 
-    The classes from which the last nodes were made are kept while there is room: what is near them is made from them,
-    not from the table.
+    The classes at which the last walks began are kept in a cache of limited size. Coarser nodes are computed from them
+    instead of the table.
     """
 
     def __init__(self, table: FrequencyTable, reads: Reads = NOTHING) -> None:
         self.table = table
         self.heights = np.array([domain.hierarchy.height for domain in table.domains], dtype=np.int64)
-        # The last column changes most often. Best there is one with many levels that tells few records apart, so that
-        # what tells most apart is generalized early and the rest of the walk meets few classes.
+        # The last column changes most often. The best last column has many levels and distinguishes few records. The
+        # columns that distinguish most records are then generalized early, and the rest of the walk has few classes.
         stated = [_entropy(table, column) / height for column, height in enumerate(self.heights)]
         self.order = sorted(range(len(stated)), key=lambda column: -stated[column])
         self.tallies = Tallies.of(table, reads)
@@ -443,16 +442,16 @@ class RollUp:
             theirs = self._keys(table.population.codes, self._maps.shift)
             keys, rows, tally = self.tallies.with_people(table.population, theirs, keys, rows)
         self._table = Base(np.zeros(len(self.order), dtype=np.int32), keys, rows, tally)
-        self._bases: list[Base] = []  # the last used first
+        self._bases: list[Base] = []  # the most recently used first
 
     @property
     def space(self) -> int:
-        """The nodes of the lattice."""
+        """Return the number of nodes of the lattice."""
         return int(np.prod([int(height) + 1 for height in self.heights], dtype=object))
 
     @cached_property
     def all_nodes(self) -> Codes:
-        """Every node, in the order of its levels."""
+        """Return every node in the order of levels."""
         return all_nodes([int(height) + 1 for height in self.heights])
 
     @cached_property
@@ -460,7 +459,7 @@ class RollUp:
         return covered_leaves(self.table)
 
     def evaluate(self, nodes: Codes, rule: Rule, threads: int | None = None) -> Releases:
-        """The releases of some nodes, in the order they are given."""
+        """Return the releases of some nodes in the given order."""
         nodes = np.ascontiguousarray(nodes, dtype=np.int32)
         walked = nodes[:, self.order]
         order = np.lexsort(walked.T[::-1])
@@ -475,7 +474,7 @@ class RollUp:
                 parts = list(pool.map(lambda chunk: self._walk(chunk, base, rule), chunks))
         counts = np.concatenate([np.diff(part.start) for part in parts])
         begin = np.concatenate([[0], np.cumsum(counts)])
-        position = np.empty(len(nodes), dtype=np.int64)  # where the releases of each node were put
+        position = np.empty(len(nodes), dtype=np.int64)  # the index of each node's releases
         position[order] = np.arange(len(nodes))
         start = np.concatenate([[0], np.cumsum(counts[position])]).astype(np.int64)
         rows = np.repeat(begin[position] - start[:-1], counts[position]) + np.arange(start[-1])
@@ -488,15 +487,15 @@ class RollUp:
         return Releases(self.table, nodes, start, figures, hidden, worst, whole, best)
 
     def column_sums(self, releases: Releases) -> Counts64:
-        """For each release and column, the leaves that the labels of kept records cover, added up."""
+        """Return for each release and column the sum of leaves under the labels of kept records."""
         return np.asarray(self.full_sums(releases.nodes)[releases.node] - releases.hidden)
 
     def full_sums(self, nodes: Codes) -> Counts64:
-        """The same with nothing suppressed: known for every node without visiting it."""
+        """Return these sums without suppression, which are known for every node without a visit."""
         return full_sums(self.covered, nodes)
 
     def _base(self, finest: Codes) -> Base:
-        """The classes of a node that is at least as fine as all that are asked, made from the fewest classes."""
+        """Return the classes of a node that is at least as fine as some nodes, computed from the fewest classes."""
         fitting = [base for base in self._bases if (base.levels <= finest).all()]
         best = min(fitting, key=lambda base: len(base.keys), default=self._table)
         if (best.levels < finest).any():
@@ -528,14 +527,14 @@ class RollUp:
             walked = with_room(walked)
 
     def _keys(self, codes: Codes, shift: Counts64) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-        """Tuples as keys, a field of bits for each column."""
+        """Return tuples as keys with a field of bits for each column."""
         keys = np.zeros(codes.shape[1], dtype=np.uint64)
         for position, column in enumerate(self.order):
             keys |= codes[column].astype(np.uint64) << np.uint64(shift[position])
         return keys
 
     def _prepare(self) -> tuple[Keys, Rows, Maps]:
-        """Lay out the keys and everything that rolls them up."""
+        """Compute the layout of the keys and the look-ups that roll them up."""
         trees = [self.table.domains[column].hierarchy for column in self.order]
         bits = [max(int(len(tree.leaves) - 1).bit_length(), 1) for tree in trees]
         if sum(bits) > KEY_BITS:
@@ -579,7 +578,7 @@ class RollUp:
 
 
 def covered_leaves(table: FrequencyTable) -> list[Counts64]:
-    """For each column and level, the leaves that the labels of all records cover, added up."""
+    """Return for each column and level the sum of leaves under the labels of all records."""
     result = []
     for domain, codes in zip(table.domains, table.codes, strict=True):
         records = np.bincount(codes, weights=table.counts, minlength=len(domain.labels)).astype(np.int64)
@@ -591,12 +590,12 @@ def covered_leaves(table: FrequencyTable) -> list[Counts64]:
 
 
 def full_sums(covered: list[Counts64], nodes: Codes) -> Counts64:
-    """For each node and column, the leaves that its labels cover with nothing suppressed."""
+    """Return for each node and column the sum of leaves under its labels without suppression."""
     return np.stack([covered[j][nodes[:, j]] for j in range(len(covered))], axis=1)
 
 
 def _entropy(table: FrequencyTable, column: int) -> float:
-    """How much a column tells records apart, in bits."""
+    """Return the entropy of a column in bits, which measures how well it distinguishes records."""
     counts = np.bincount(table.codes[column], weights=table.counts)
     shares = counts[counts > 0] / counts.sum()
     return float(-(shares * np.log2(shares)).sum())

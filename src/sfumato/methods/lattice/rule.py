@@ -1,6 +1,6 @@
-"""What compiled loops of a lattice are given: which classes may go, and room for the releases of nodes.
+"""The arguments of the compiled loops of a lattice: the rule of suppression, and arrays for the releases of nodes.
 
-Room is made here, in plain numpy: a loop that allocates takes seconds longer to compile.
+The arrays are allocated here, because a compiled loop that allocates takes seconds longer to compile.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ import numpy.typing as npt
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.measures.criteria import Tally
 
-Keys = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]  # as narrow as the columns allow
+Keys = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]  # the narrowest type that the columns allow
 Rows = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
-# Columns of the figures of a release, and of a node before any suppression.
+# Columns of the figures of a release, and of a node before suppression.
 GONE, SUM_K, SUM_L, WRONG, RECORDS = range(5)
 INDICES = 5
-FAILING = GONE  # of a node: the records that no coarser node can save from suppression
+FAILING = GONE  # of a node: the records that are suppressed in every finer node too
 
-MEASURED, DEMANDED, SOUGHT = range(3)
-FEW = 8  # a budget of fewer records than this many times the classes is gone through size by size
-EXPECTED = 16  # releases beyond one for each node that there is room for at first
+MEASURED, CONSTRAINT, OBJECTIVE = range(3)
+FEW = 8  # with a budget below this number times the classes, sizes are tried one by one
+EXPECTED = 16  # first allocation: releases in addition to one for each node
 
 
 class Rule(NamedTuple):
-    """Which classes go. `kinds` are class criteria; `parameters`, `modes` and `limits` say how each is read.
+    """The rule of suppression: class criteria (`kinds`) with their `parameters`, `modes` and `limits`.
 
-    At most `budget` records go. `every` asks for all thresholds of what is sought, else for the highest alone.
-    Classes count units; `mass` is the place of their records in a tally, or -1 where every record is a unit.
-    `people` is the place of the population in a tally, or -1; sums of own values and labels are taken where `own` and
-    `label` (the places of a column's values) say so. `sizes` says that class sizes alone decide and are all there is.
+    At most `budget` records are suppressed. With `every`, all thresholds of objectives are used, else the highest.
+    Classes count units. The position of their records in a tally is `mass`, or -1 if every record is a unit. The
+    position of the population is `people`, or -1. Sums of own values and labels are computed at the positions `own` and
+    `label`. With `sizes`, size is the only criterion and classes have no tally.
     """
 
     kinds: Counts64
@@ -50,11 +50,11 @@ class Rule(NamedTuple):
 
 
 class Maps(NamedTuple):
-    """Where a column's group stands in a key, and what becomes of it.
+    """The position of a column's group in a key, and the groups at other levels.
 
-    `lookups[lookup_start[j, a, b] + group]` is the group at level b of a group at level a of column j, and
-    `covers[cover_start[j, b] + group]` the leaves under it. The first `bits` words of a tally are sets of values, which
-    are joined; the others are counts, which are added.
+    A group at level a of column j is in the group `lookups[lookup_start[j, a, b] + group]` at level b. A group at level
+    b has `covers[cover_start[j, b] + group]` leaves. The first `bits` words of a tally are sets of values, which are
+    united by a roll-up. The others are counts, which are added.
     """
 
     shift: Counts64
@@ -67,10 +67,10 @@ class Maps(NamedTuple):
 
 
 class Held(NamedTuple):
-    """One buffer of classes per column, and behind them the table itself.
+    """One buffer of classes for each column, and a last one for the table.
 
-    `level` is the level that a column's own buffer holds, `at` the buffer in force at each depth (-1 where there is
-    none), `current` the node.
+    The level of a column's own buffer is `level`. The buffer that is valid at each depth is `at`, or -1 if there is
+    none. The node is `current`.
     """
 
     keys: Keys
@@ -84,12 +84,12 @@ class Held(NamedTuple):
 
 
 class Space(NamedTuple):
-    """What the classes of one node have, and those that may go; used again for each node.
+    """Working arrays for the classes of one node, which are used for all nodes.
 
-    Of classes: `value` and `level` of each criterion, whether each is `out` because of what is demanded, and `risky`
-    because a threshold may take it out. Of the risky ones, in order of the last criterion: `features` (what is taken
-    from each sum), `risk_value` and `risk_level`, and whether each is `gone`. `bounds`, `numbers` and `sums` have a few
-    rows of working figures, of each criterion and of each sum.
+    Each class has the `value` and the `level` of each criterion. It is `out` if it violates a limit, and `risky` if a
+    threshold may suppress it. Risky classes are in the order of the last criterion. Each has `features` (its part of
+    each sum), `risk_value` and `risk_level`, and is `gone` if it is suppressed. Other arrays have a few rows for each
+    criterion (`bounds` and `numbers`) and for each sum (`sums`).
     """
 
     value: Floats
@@ -111,10 +111,10 @@ class Space(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """The releases of nodes, those of a node together and its highest threshold first, and what each node has.
+    """The releases of nodes. Node i has the releases `start[i]:start[i + 1]`, the highest threshold first.
 
-    `start[i]:start[i + 1]` are the releases of node i; `whole` and `best` have the sums of the node before suppression
-    and the best level of each criterion that the budget reaches.
+    For each node, `whole` has the sums before suppression and `best` the best level of each criterion within the
+    budget.
     """
 
     start: Counts64
@@ -126,7 +126,7 @@ class Walked(NamedTuple):
 
 
 def held_classes(keys: Keys, rows: Rows, tally: Tally, columns: int) -> Held:
-    """So many buffers, and behind them the classes that a walk starts from."""
+    """Return empty buffers, followed by the classes at which a walk begins."""
     size = len(keys)
     held = Held(
         np.empty((columns + 1, size), keys.dtype),
@@ -143,15 +143,17 @@ def held_classes(keys: Keys, rows: Rows, tally: Tally, columns: int) -> Held:
 
 
 def slots_for(size: int) -> int:
-    """Room for a sparse hash table of so many classes."""
+    """Return an empty, sparse hash table for a number of classes."""
     return 1 << max(int(8 * size - 1).bit_length(), 3)
 
 
 def space_for(classes: int, columns: int, width: int, rule: Rule) -> Space:
-    """Room for what the classes of a node have."""
+    """Return the working arrays for the classes of a node."""
     criteria = len(rule.kinds)
     several = 0 if rule.sizes else classes
-    risk = min(classes, criteria * rule.budget)  # by each criterion at most the budget goes, one record or more a class
+    risk = min(
+        classes, criteria * rule.budget
+    )  # each criterion suppresses at most `budget` classes, of one record each
     return Space(
         value=np.empty((criteria, several)),
         level=np.empty((criteria, several)),
@@ -173,7 +175,7 @@ def space_for(classes: int, columns: int, width: int, rule: Rule) -> Space:
 
 
 def empty_walk(asked: int, columns: int, criteria: int) -> Walked:
-    """Room for the releases of nodes."""
+    """Return empty arrays for the releases of nodes."""
     return Walked(
         np.zeros(asked + 1, np.int64),
         np.empty((asked + EXPECTED, INDICES), np.int64),
@@ -185,12 +187,12 @@ def empty_walk(asked: int, columns: int, criteria: int) -> Walked:
 
 
 def with_room(walked: Walked) -> Walked:
-    """The same with room for twice as many releases."""
+    """Return the releases in arrays of twice the length."""
     double = [np.concatenate([part, np.empty_like(part)]) for part in (walked.figures, walked.hidden, walked.worst)]
     return walked._replace(figures=double[0], hidden=double[1], worst=double[2])
 
 
 def trimmed(walked: Walked) -> Walked:
-    """What was walked without the room that is left."""
+    """Return the releases in arrays without unused rows."""
     used = int(walked.start[-1])
     return walked._replace(figures=walked.figures[:used], hidden=walked.hidden[:used], worst=walked.worst[:used])

@@ -1,10 +1,6 @@
-"""The lattice system: every non-dominated generalization of a table.
+"""Searches of a lattice: exhaustive, exact, PBG-EA, and best-first for lattices that are too large for the others.
 
-What a search of a lattice evaluated as arrays, to be kept and taken up again.
-
-Lattices far beyond enumeration: best first, for one objective or for k and another one, demanded k by demanded k.
-
-A lattice search made ready: the problem, what is sought, what only limits; and what nodes become on a front.
+The evaluated nodes are saved, so that an interrupted search can be resumed.
 """
 
 from __future__ import annotations
@@ -28,7 +24,7 @@ from sfumato.measures.classes import classify
 from sfumato.measures.measure import Goal
 from sfumato.measures.registry import K
 from sfumato.measures.suppression import budget, thresholds_of
-from sfumato.measures.thresholds import MEASURED, SOUGHT, value_at
+from sfumato.measures.thresholds import MEASURED, OBJECTIVE, value_at
 from sfumato.methods.lattice.problem import Figures, LatticeProblem
 from sfumato.methods.run import Parts, Run
 from sfumato.methods.system import check_algorithm, check_weights, demanded_size, goal_of, number
@@ -38,7 +34,7 @@ from sfumato.tables.frequency import FrequencyTable
 
 
 def remembered(memories: Mapping[str, Memory]) -> Parts:
-    """All that searches of a lattice evaluated, as arrays. They are the same at every run, so this is all they need."""
+    """Return the evaluated nodes of searches as arrays. A search is deterministic, so it needs no other state."""
     result = {}
     for name, memory in memories.items():
         if memory.count:
@@ -48,18 +44,18 @@ def remembered(memories: Mapping[str, Memory]) -> Parts:
 
 
 def recalled(parts: Parts | None, name: str) -> Evaluated | None:
-    """What a search of a lattice had evaluated; None where nothing is known of it."""
+    """Return the evaluated nodes of an earlier search, or None if there are none."""
     if parts is None or f"{name}/nodes" not in parts:
         return None
     return Evaluated(*(parts[f"{name}/{part}"] for part in PARTS))
 
 
-SLACK = 1e-12  # two ways to the same sum may differ in the last digit
+SLACK = 1e-12  # two computations of the same sum may differ in the last digit
 
 
 @dataclass(frozen=True)
 class Search:
-    """A lattice search made ready: the problem, what is sought and what only limits."""
+    """The setup of a lattice search: the problem, its objectives and its limits."""
 
     study: Study
     table: FrequencyTable
@@ -68,7 +64,7 @@ class Search:
 
     @classmethod
     def prepare(cls, study: Study, table: FrequencyTable | None = None) -> Search:
-        """Read the table and check that every objective and limit can be measured on it."""
+        """Read the table, and check that every objective and limit can be measured on it."""
         settings = study.search
         check_algorithm(settings, "lattice")
         table = study.table() if table is None else table
@@ -79,47 +75,54 @@ class Search:
                 expected="a hierarchy for each",
                 remedy='hierarchy = { build = "flat" } either keeps or hides a value',
             )
-        sought = [goal_of(study, o.name, o.direction) for o in settings.named]
-        names = [goal.measure.name for goal in sought]
+        objective_goals = [goal_of(study, o.name, o.direction) for o in settings.named]
+        names = [goal.measure.name for goal in objective_goals]
         if len(set(names)) < len(names):
             raise StudyError("an objective is listed twice", expected="each measure once", remedy="leave one out")
         limits = [goal_of(study, name, None, limit) for name, limit in settings.constraints.items()]
         for domain in table.domains:
-            at_level(domain, 0)  # refuses a column whose labels are generalized already
+            at_level(domain, 0)  # raises for a column whose labels are generalized already
         raw = classify(table)
-        for goal in (*sought, *limits):
+        for goal in (*objective_goals, *limits):
             goal.measure.value(raw)
         check_weights(settings, table)
-        floor = demanded_size(settings)
+        least_size = demanded_size(settings)
         maximum = budget(settings.max_suppression, table.persons)
         problem = LatticeProblem(
-            table, [*sought, *limits], maximum, floor, settings.weights, settings.threads, len(sought), settings.paper
+            table,
+            [*objective_goals, *limits],
+            maximum,
+            least_size,
+            settings.weights,
+            settings.threads,
+            len(objective_goals),
+            settings.paper,
         )
-        return cls(study, table, problem, tuple(_objective(goal, settings.paper) for goal in sought))
+        return cls(study, table, problem, tuple(_objective(goal, settings.paper) for goal in objective_goals))
 
     @property
-    def sought(self) -> int:
+    def objective_count(self) -> int:
         return len(self.objectives)
 
     def evaluate(self, nodes: Codes) -> Evaluated:
-        """Values of releases and bounds of nodes, minimised and fit to compare."""
+        """Return the values of releases and the bounds of nodes, minimised and rounded for comparisons."""
         figures = self.problem.figures(nodes)
         signs = np.array([goal.sign for goal in self.problem.goals])
-        values = comparable(figures.values[:, : self.sought] * signs[: self.sought])
+        values = comparable(figures.values[:, : self.objective_count] * signs[: self.objective_count])
         bounds = comparable(np.column_stack([figures.bounds * signs, figures.failing.astype(np.float64)]))
         gone = [figures.suppressed, figures.suppressed_rows, figures.losses]
-        details = np.column_stack([*gone, figures.worst, figures.values[:, : self.sought]])
+        details = np.column_stack([*gone, figures.worst, figures.values[:, : self.objective_count]])
         violation = self.problem.violation(figures)
         result = Evaluated(nodes[figures.node], values, bounds[figures.node], violation, details)
         return result[self._useful(figures, result)]
 
     def _useful(self, figures: Figures, result: Evaluated) -> Flags:
-        """Of each node the releases that none of its own beats; where one alone is asked for, the best of them."""
+        """Return the non-dominated releases of each node, or its best release for a single objective."""
         if self.study.search.method == "best_first":
             order = np.lexsort((result.values[:, 0], result.violation, figures.node))
             kept = np.zeros(len(result.values), dtype=np.bool_)
             kept[order[figures.start[:-1]]] = True
-        elif self.sought > 1:
+        elif self.objective_count > 1:
             kept = np.ones(len(result.values), dtype=np.bool_)
             leave_dominated(result.values, figures.start, kept)
             kept[figures.start[:-1]] = True
@@ -128,14 +131,14 @@ class Search:
         return kept
 
     def demanding(self, k: int) -> Search:
-        """The same search where k is demanded: exactly the classes below it are suppressed, and k is sought no more."""
+        """Return the search with k as a constraint: exactly the classes below k are suppressed."""
         goals = [goal for goal in self.problem.goals if goal.measure.name != K.name]
         objectives = tuple(objective for objective in self.objectives if objective.name != K.name)
         return replace(self, problem=self.problem.demanding(k, goals, len(objectives)), objectives=objectives)
 
     def hints(self) -> Hints:
-        """What is known of nodes before they are evaluated."""
-        goals = self.problem.goals[: self.sought]
+        """Return the bounds of nodes that are known before an evaluation."""
+        goals = self.problem.goals[: self.objective_count]
 
         def known(nodes: Codes) -> Floats:
             result = np.full((len(nodes), len(goals)), -np.inf)
@@ -148,20 +151,20 @@ class Search:
         return Hints(known, tuple(goal.moves for goal in goals))
 
     def bounds(self, nodes: Codes) -> list[Bound]:
-        """The bounds that the exact search may use."""
+        """Return the bounds that the exact search may use."""
         result = []
         for position, goal in enumerate(self.problem.goals):
             known = self.problem.known(goal, nodes)
             if known is not None:
                 known = comparable(known - np.abs(known) * SLACK)
-            limit = None if goal.limit is None or position < self.sought else goal.sign * goal.limit + 1e-12
+            limit = None if goal.limit is None or position < self.objective_count else goal.sign * goal.limit + 1e-12
             result.append(Bound(goal.measure.name, goal.moves, known, limit))
         demanded = any(each.counts and np.isfinite(each.limit) for each in self.problem.thresholds)
         falls = "falls" if demanded else None
         return [*result, Bound("suppression", falls, None, float(self.problem.budget) if falls else None)]
 
     def points(self, evaluated: Evaluated, objectives: Sequence[Objective]) -> list[Point]:
-        """Releases as points of a front, not yet numbered."""
+        """Return releases as points of a front, without numbers."""
         points = []
         for node, details in zip(evaluated.nodes.tolist(), evaluated.details.tolist(), strict=True):
             suppressed, rows, loss, *rest = details
@@ -177,37 +180,37 @@ class Search:
 
     @property
     def full(self) -> float:
-        """The most general loss that there can be."""
+        """Return the highest possible general loss."""
         return float(self.problem.weights.sum()) * self.table.records
 
     def _suppression(self, worst: Sequence[float]) -> dict[str, Any]:
-        """The thresholds of a release: what is demanded as it is demanded, what is sought as it was reached."""
+        """Return the thresholds of a release: the limit of a constraint, and the level reached by an objective."""
         below: dict[str, float] = {}
         for threshold, level in zip(self.problem.thresholds, worst, strict=True):
             if threshold.mode != MEASURED:
-                reached = level if threshold.mode == SOUGHT else threshold.limit
-                if np.isfinite(reached):  # below an infinite one there is nothing
+                reached = level if threshold.mode == OBJECTIVE else threshold.limit
+                if np.isfinite(reached):  # an infinite threshold would suppress all classes
                     below[threshold.measure.name] = value_at(threshold.measure, reached)
         return thresholds_of(below)
 
 
 def _objective(goal: Goal, paper: bool) -> Objective:
-    """t, β and δ are sought as they are demanded: against the whole input."""
+    """Return a goal as an objective of a front. t, β and δ are relative to the input, as in constraints."""
     per_class = goal.measure.per_class
     whole = not paper and per_class is not None and per_class.whole
     return Objective(goal.measure.name, goal.direction, "input" if whole else "released")
 
 
-LADDER = (1, 1.5, 2, 3, 5, 7)  # times powers of ten: the k that are demanded one after another
-PATIENCE_EACH = 4  # starts without a better node for each k; the next k begins where the last one ended
+LADDER = (1, 1.5, 2, 3, 5, 7)  # times powers of ten: the constraints on k, one after the other
+PATIENCE_EACH = 4  # starts without a better node for each k; the search for the next k begins at the last result
 
-TellPoints = Callable[[int, int, Callable[[], list[Point]]], bool]
+StopWithPoints = Callable[[int, int, Callable[[], list[Point]]], bool]
 
 
-def search_large(ready: Search, remember: Callable[[Search], Memory], tell: TellPoints) -> tuple[list[Point], int]:
-    """The best nodes found, and how many evaluations they took. `remember` gives the memory of a search.
+def search_large(ready: Search, remember: Callable[[Search], Memory], tell: StopWithPoints) -> tuple[list[Point], int]:
+    """Return the best nodes found and the number of evaluations. `remember` returns the memory of a search.
 
-    With k as an objective each k of a ladder is demanded in turn, and the other objective sought.
+    With k as an objective, each k of a ladder is a constraint in turn (the ε-constraint method).
     """
     names = [objective.name for objective in ready.objectives]
     if len(names) > 2 or (len(names) == 2 and K.name not in names):
@@ -245,7 +248,7 @@ def search_large(ready: Search, remember: Callable[[Search], Memory], tell: Tell
 
 
 def ladder(ready: Search) -> list[int]:
-    """The k to demand: from the least that is asked for, in steps of about a half, to all records in one class."""
+    """Return the constraints on k: from the least permitted k, each about half larger, to the number of records."""
     asked = [goal.limit for goal in ready.problem.goals if goal.measure.name == K.name and goal.limit is not None]
     least, limit = int(max(asked, default=2)), ready.table.records
     steps = {round(step * 10**power) for power in range(len(str(limit))) for step in LADDER}
@@ -253,28 +256,28 @@ def ladder(ready: Search) -> list[int]:
 
 
 def bound_of(search: Search) -> Callable[[Codes], Floats]:
-    """What the objective of nodes cannot be below, by the margins of the table alone."""
+    """Return a lower bound of the objective at nodes, from the margins of the table alone."""
     known = search.hints().known
     return lambda nodes: known(nodes)[:, 0]
 
 
 def _leading(ready: Search, search: Search, memory: Memory) -> list[Point]:
-    """The best node of a search that is under way, if one meets the limits."""
+    """Return the best node of a running search, if a node is feasible."""
     values = np.where(memory.all.feasible, memory.all.values[:, 0], np.inf)
     position = int(values.argmin())
     return search.points(memory.all[np.array([position])], ready.objectives) if np.isfinite(values[position]) else []
 
 
 def _best(ready: Search, points: list[Point]) -> list[Point]:
-    """Those that no other one dominates."""
+    """Return the non-dominated points."""
     values = [[o.sign * p.values[o.name] for o in ready.objectives] for p in points]
     table = comparable(np.array(values, dtype=np.float64).reshape(-1, len(ready.objectives)))
     return [point for point, best in zip(points, first_non_dominated(table), strict=True) if best]
 
 
-LIMITS = {"exhaustive": 5_000_000, "exact": 20_000_000}  # nodes of a lattice that is searched completely
+LIMITS = {"exhaustive": 5_000_000, "exact": 20_000_000}  # most nodes of a lattice for each algorithm
 POPULATION = 25
-OTHERS = 1500  # dominated points kept for pictures
+OTHERS = 1500  # most dominated points that are kept for figures
 
 
 def search_lattice(
@@ -282,9 +285,10 @@ def search_lattice(
     table: FrequencyTable,
     run: Run,
 ) -> Front:
-    """Find the front of a study's lattice. Stopped early it is the best found, and `exact` says what is proven.
+    """Find the front of a study's lattice. If the search is stopped, the front has the best points found.
 
-    The study of a front that was stopped says after how many evaluations: searching it again gives the same front.
+    The certificate of an exact search states what is proven. The study of a front that was stopped has the number of
+    evaluations, so that the same search again gives the same front.
     """
     began = time.perf_counter()
     ready = Search.prepare(study, table)
@@ -294,7 +298,7 @@ def search_lattice(
     memories: dict[str, Memory] = {}
 
     def remember(search: Search) -> Memory:
-        name = str(search.problem.floor)
+        name = str(search.problem.least_size)
         memories[name] = Memory(search.evaluate, search.problem.shape, recalled(parts, name))
         return memories[name]
 
@@ -306,7 +310,7 @@ def search_lattice(
         return enough or run.tell(done, total)
 
     def ended(evaluations: int) -> Search:
-        """The search as it must be asked for again to end here."""
+        """Return the settings with which a new search ends at the same point."""
         if kept is not None and run.stopped:
             kept.save(lambda: remembered(memories), now=True)
         elif kept is not None:
@@ -335,11 +339,11 @@ def search_lattice(
     return _front(last, points, memory.count, time.perf_counter() - began, complete, certificate, others)
 
 
-Tell = Callable[[int], bool]  # told how many evaluations there are at most; True asks to stop
-Outcome = tuple[Counts64, bool, dict[str, object]]  # places of the front, whether all was decided, the certificate
+Stop = Callable[[int], bool]  # called with the most evaluations there can be; True stops the search
+Outcome = tuple[Counts64, bool, dict[str, object]]  # indices of the front, whether it is complete, the certificate
 
 
-def _exhaustive(ready: Search, memory: Memory, tell: Tell) -> Outcome:
+def _exhaustive(ready: Search, memory: Memory, tell: Stop) -> Outcome:
     _refuse_space(ready.problem.space, LIMITS["exhaustive"], "exact or pbg_ea")
     nodes = all_nodes(ready.problem.shape)
     for chunk in np.array_split(nodes, max(len(nodes) // 4096, 1)):
@@ -349,7 +353,7 @@ def _exhaustive(ready: Search, memory: Memory, tell: Tell) -> Outcome:
     return front_of(memory.all), memory.count == len(nodes), {}
 
 
-def _exact(ready: Search, memory: Memory, tell: Tell) -> Outcome:
+def _exact(ready: Search, memory: Memory, tell: Stop) -> Outcome:
     _refuse_space(ready.problem.space, LIMITS["exact"], "pbg_ea or best_first")
     rng = np.random.default_rng(ready.study.search.seed)
     bounds = ready.bounds(all_nodes(ready.problem.shape))
@@ -357,7 +361,7 @@ def _exact(ready: Search, memory: Memory, tell: Tell) -> Outcome:
     return front_of(memory.all), proof.complete, proof.as_dict()
 
 
-def _pbg_ea(ready: Search, memory: Memory, tell: Tell) -> Outcome:
+def _pbg_ea(ready: Search, memory: Memory, tell: Stop) -> Outcome:
     settings = ready.study.search
     archive = pbg_ea(
         memory,
@@ -369,13 +373,13 @@ def _pbg_ea(ready: Search, memory: Memory, tell: Tell) -> Outcome:
         lambda done: tell(ready.problem.space),
     )
     result = memory.all
-    if len(result.values) > memory.count:  # nodes have several releases: the archive was offered the first of each
+    if len(result.values) > memory.count:  # nodes have several releases, and the archive has only the first of each
         for position in np.setdiff1d(np.flatnonzero(result.feasible), memory.first).tolist():
             archive.add(result.values[position], position)
     return np.array(sorted(archive.members), dtype=np.int64), False, {}
 
 
-METHODS: dict[str, Callable[[Search, Memory, Tell], Outcome]] = {
+METHODS: dict[str, Callable[[Search, Memory, Stop], Outcome]] = {
     "exhaustive": _exhaustive,
     "exact": _exact,
     "pbg_ea": _pbg_ea,
@@ -402,7 +406,7 @@ def _epsilon(settings: SearchSettings) -> Floats:
 
 
 def _unreachable(ready: Search, nodes: Codes) -> UnreachableError:
-    """No node meets the limits: say the nearest that one does."""
+    """Return the error that no node meets the limits, with the nearest value that a node reaches."""
     figures, table = ready.problem.figures(nodes), ready.problem.table
     fits = figures.suppressed <= ready.problem.budget
     said = []
@@ -410,7 +414,9 @@ def _unreachable(ready: Search, nodes: Codes) -> UnreachableError:
         if goal.limit is not None:
             reached = figures.values[fits, position] if fits.any() else figures.values[:, position]
             best = reached[np.argmin(goal.sign * reached)]
-            if goal.measure.kind == "privacy":  # best where nothing is told; a node whose classes all go says nothing
+            if (
+                goal.measure.kind == "privacy"
+            ):  # a node with all classes suppressed is best in privacy and is no help to the reader
                 best = goal.measure.value(
                     classify(table, at_levels(table, [d.hierarchy.height for d in table.domains]))
                 )
@@ -431,7 +437,7 @@ def _front(
     certificate: dict[str, object] | None = None,
     others: tuple[dict[str, float], ...] | None = None,
 ) -> Front:
-    """The front of some points; with `others`, dominated points for pictures, also with its class histograms."""
+    """Return the front of some points. With `others` (dominated points for figures) it has class histograms too."""
     front = Front(
         study=ready.study,
         objectives=ready.objectives,
@@ -451,7 +457,7 @@ def _front(
 
 
 def _others(ready: Search, result: Evaluated, places: Counts64) -> tuple[dict[str, float], ...]:
-    """Some dominated points that were evaluated, evenly drawn, for pictures."""
+    """Return some dominated points that were evaluated, evenly spaced, for figures."""
     rest = np.setdiff1d(np.flatnonzero(result.feasible), places)
     rest = rest[:: max(len(rest) // OTHERS, 1)][:OTHERS]
     if not len(rest):
