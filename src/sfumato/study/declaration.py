@@ -41,20 +41,26 @@ from sfumato.tables.frequency import FrequencyTable
 class Declaration(Settings):
     """The sections of a run file, the folder its paths are relative to, and the table where it is in memory."""
 
-    version: Literal[1] = 1
-    data: DataSettings
-    columns: dict[str, ColumnSettings] = Field(default_factory=dict)
-    groups: GroupsSettings | None = None
-    population: DataSettings | None = None
-    policy: PolicySettings = PolicySettings()
-    measures: dict[str, dict[str, float | str]] = Field(default_factory=dict)
-    engine: str = "duckdb"
-    engine_options: EngineOptions = EngineOptions()
-    search: SearchSettings = SearchSettings()
-    channel: ChannelSettings = ChannelSettings()
-    local: LocalSettings = LocalSettings()
-    cells: CellsSettings = CellsSettings()
-    release: ReleaseSettings = ReleaseSettings()
+    version: Literal[1] = Field(default=1, description="Version of the format of run files.")
+    data: DataSettings = Field(description="The table, and how it is read.")
+    columns: dict[str, ColumnSettings] = Field(
+        default_factory=dict, description="The columns of the table, each with its role."
+    )
+    groups: GroupsSettings | None = Field(default=None, description="Settings of the method groups.")
+    population: DataSettings | None = Field(
+        default=None, description="A table of the population with the same quasi-identifiers."
+    )
+    policy: PolicySettings = Field(default=PolicySettings(), description="Rules that every release must keep to.")
+    measures: dict[str, dict[str, float | str]] = Field(
+        default_factory=dict, description="Parameters of measures, by the name of the measure."
+    )
+    engine: str = Field(default="duckdb", description="Engine that reads the records: duckdb or spark.")
+    engine_options: EngineOptions = Field(default=EngineOptions(), description="Limits of the engine.")
+    search: SearchSettings = Field(default=SearchSettings(), description="Method, objectives and limits of the search.")
+    channel: ChannelSettings = Field(default=ChannelSettings(), description="Settings of the method channel.")
+    local: LocalSettings = Field(default=LocalSettings(), description="Settings of the method local.")
+    cells: CellsSettings = Field(default=CellsSettings(), description="Settings of the method cells.")
+    release: ReleaseSettings = Field(default=ReleaseSettings(), description="Title and other metadata of the release.")
     _folder: Path = PrivateAttr(default_factory=Path)
     _frame: Frame | None = PrivateAttr(default=None)
 
