@@ -149,4 +149,4 @@ def reproduce_lattice(
 
 def _with_label(study: Study) -> Study:
     """Salary-class as the label, as in the runs with the classification metric: a lattice of 8,960 nodes."""
-    return study.with_columns({"salary-class": ColumnSettings(role=Role.LABEL)})
+    return study.replace(columns={"salary-class": ColumnSettings(role=Role.LABEL)})
