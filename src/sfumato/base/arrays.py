@@ -1,11 +1,7 @@
-"""The array types every room speaks.
+"""Array types, Arrow tables that are made from arrays and lists, and sorting in compiled loops.
 
-Arrow tables from arrays and lists, put together from their bytes.
-
-`pyarrow.table` looks whether what it is given is of pandas, and imports pandas for that wherever it is installed: two
-thirds of a processor second in every command and every worker.
-
-Sorting in compiled loops: numpy's own sorts take seconds to compile into a loop.
+Arrow tables are made from bytes because `pyarrow.table` imports pandas, where it is installed, to check its input. That
+costs two thirds of a processor second in every command and every worker process.
 """
 
 from __future__ import annotations
@@ -33,7 +29,7 @@ Column = Sequence[str | None] | Sequence[int] | np.ndarray[Any, Any]
 
 
 def arrow_table(columns: Mapping[str, Column]) -> pyarrow.Table:
-    """A table of numbers (arrays, or lists of whole numbers) and texts (other lists, None where one is missing).
+    """Return a table of numbers (arrays, or lists of whole numbers) and texts (other lists, None where one is missing).
 
     >>> arrow_table({"label": ["é", None, ""], "code": np.arange(3, dtype=np.int32), "n": [7, 8, 9]}).to_pylist()[:2]
     [{'label': 'é', 'code': 0, 'n': 7}, {'label': None, 'code': 1, 'n': 8}]
@@ -50,7 +46,7 @@ def _array(values: Column) -> pyarrow.Array:
     if not isinstance(values, np.ndarray) and not (values and all(isinstance(value, int) for value in values)):
         return _texts([None if value is None else str(value) for value in values])
     numbers = np.ascontiguousarray(values, dtype=None if isinstance(values, np.ndarray) else np.int64)
-    if numbers.dtype.kind not in "iuf":  # texts in an array, or something rarer
+    if numbers.dtype.kind not in "iuf":  # texts in an array, or a rare type
         return pyarrow.array(values)
     kind = pyarrow.from_numpy_dtype(numbers.dtype)
     return pyarrow.Array.from_buffers(kind, len(numbers), [None, pyarrow.py_buffer(numbers)])
@@ -68,7 +64,7 @@ def _texts(values: Sequence[str | None]) -> pyarrow.Array:
 
 
 def array_of(table: pyarrow.Table, name: str) -> np.ndarray[Any, Any]:
-    """A column of numbers of which none is missing, as an array.
+    """Return a column of numbers of which none is missing, as an array.
 
     >>> array_of(arrow_table({"n": [7, 8, 9]}), "n").tolist()
     [7, 8, 9]
@@ -78,12 +74,14 @@ def array_of(table: pyarrow.Table, name: str) -> np.ndarray[Any, Any]:
     return np.concatenate(chunks) if chunks else np.empty(0, column.type.to_pandas_dtype())
 
 
-RUN = 8  # so few are sorted by insertion
+RUN = 8  # up to this number, insertion sort is faster
 
 
 @compiled
 def sort_by(keys: Floats | npt.NDArray[np.integer], places: Codes, number: int, spare: Codes) -> None:
-    """Sort the first `number` places by their keys; equal keys keep their order. `spare` is room for as many.
+    """Sort the first `number` places by their keys. Equal keys keep their order. `spare` is a buffer of this size.
+
+    numpy's own sorts take seconds to compile into a loop.
 
     >>> places = np.array([0, 1, 2, 3], dtype=np.int32)
     >>> sort_by(np.array([2.0, 1.0, 2.0, 0.0]), places, 4, np.empty(4, dtype=np.int32))

@@ -43,7 +43,7 @@ def as_seen(source: Source, column: Column) -> str:
 
 
 def _declared(source: Source, column: Column, cell: str) -> str:
-    """The cell without what the codebook declares as missing in its column."""
+    """Return the cell without what the codebook declares as missing in its column."""
     about = source.codebook.column(column.name)
     for value in about.missing:
         cell = f"NULLIF({cell}, {quoted(value)})"
@@ -63,7 +63,7 @@ def _as_text(column: Column) -> str:
 
 
 def numeric(source: Source, cell: str, type_: str = "DOUBLE") -> str:
-    """A cleaned cell as a number, or NULL where it is not one."""
+    """Return a cleaned cell as a number, or NULL where it is not one."""
     if source.decimal == ",":
         cell = f"replace({cell}, ',', '.')"
     return f"TRY_CAST({cell} AS {type_})"
@@ -74,7 +74,7 @@ STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def neutralised(cell: str) -> str:
-    """A cell that no spreadsheet runs; numbers, and a lone dash, stay as they are.
+    """Return a cell that no spreadsheet runs; numbers, and a lone dash, stay as they are.
 
     >>> neutralised("=1+1"), neutralised("-5"), neutralised("plain")
     ("'=1+1", '-5', 'plain')
@@ -84,7 +84,7 @@ def neutralised(cell: str) -> str:
 
 
 def neutralised_sql(cell: str) -> str:
-    """The same in SQL, for a cell of text; every engine reads it alike."""
+    """Return the same in SQL, for a cell of text; every engine reads it alike."""
     first = f"substr({cell}, 1, 1)"
     starts = f"{first} IN ('=', '+', '-', '@', chr(9), chr(13)) AND length({cell}) > 1"
     pattern = "^[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][+-]?[0-9]+)?$"

@@ -10,7 +10,7 @@ WHOLE = 1e15  # whole numbers below it are written without a fraction, as the en
 
 
 def code_text(value: object) -> str:
-    """A code as the clean text that a table is measured in: whole numbers without a fraction.
+    """Return a code as the clean text that a table is measured in: whole numbers without a fraction.
 
     >>> code_text(1.0), code_text(2.5), code_text(" M ")
     ('1', '2.5', 'M')
@@ -35,7 +35,7 @@ class ColumnLabels:
     measure: str = ""
 
     def only(self, occurring: Collection[str]) -> ColumnLabels:
-        """The same with nothing about values that do not occur.
+        """Return the same with nothing about values that do not occur.
 
         >>> ColumnLabels(values={"1": "male", "2": "female"}, missing=("9",)).only({"1"})
         ColumnLabels(label='', values={'1': 'male'}, missing=(), ranges=(), format='', measure='')
@@ -48,7 +48,7 @@ class ColumnLabels:
         )
 
     def means_missing(self, value: str) -> bool:
-        """Whether a value stands for a missing one."""
+        """Return whether a value stands for a missing one."""
         return value in self.missing or any(_inside(value, span) for span in self.ranges)
 
 
@@ -81,11 +81,11 @@ class Codebook:
         return self.columns.get(name, NOTHING)
 
     def shown(self, column: str, value: str) -> str:
-        """A value with its label behind, where it has one that says more."""
+        """Return a value with its label behind, where it has one that says more."""
         return shown_value(value, self.column(column).values)
 
     def with_names(self, names: Mapping[str, str]) -> Codebook:
-        """The same for columns that are called otherwise: old name to new."""
+        """Return the same for columns that are called otherwise: old name to new."""
         return replace(self, columns={names.get(name, name): column for name, column in self.columns.items()})
 
     def over(self, other: Codebook) -> Codebook:
@@ -105,7 +105,7 @@ class Codebook:
         return Codebook(columns, self.title or other.title)
 
     def without_formats(self) -> Codebook:
-        """The same for a file of another program, which shows values in ways of its own."""
+        """Return the same for a file of another program, which shows values in ways of its own."""
         return replace(self, columns={name: replace(column, format="") for name, column in self.columns.items()})
 
     @property
@@ -114,7 +114,7 @@ class Codebook:
         return any(column.missing or column.ranges for column in self.columns.values())
 
     def as_dict(self) -> dict[str, Any]:
-        """The labels for machines."""
+        """Return the labels for machines."""
         return {
             name: {"label": column.label, "values": dict(column.values), "missing": list(column.missing)}
             for name, column in self.columns.items()
@@ -133,7 +133,7 @@ def shown_value(value: str, labels: Mapping[str, str]) -> str:
 
 
 def shown_values(values: Iterable[str], labels: Mapping[str, str]) -> dict[str, str]:
-    """How values are shown, for those that have a label.
+    """Return how values are shown, for those that have a label.
 
     >>> shown_values(["1", "2"], {"1": "male"})
     {'1': '1 (male)'}
@@ -144,7 +144,7 @@ def shown_values(values: Iterable[str], labels: Mapping[str, str]) -> dict[str, 
 
 
 def group_label(value: str, labels: Mapping[str, str]) -> str:
-    """The label of a value, or of a group as its members' or its ends' labels; empty where there is none.
+    """Return the label of a value, or of a group as its members' or its ends' labels; empty where there is none.
 
     >>> group_label("{1 | 3}", {"1": "single", "3": "widowed"}), group_label("{1 | 4}", {"1": "single"})
     ('single | widowed', '')

@@ -26,7 +26,7 @@ MOST_DEPTH = 100
 
 
 def read_ddi(raw: bytes, name: str) -> Codebook:
-    """The variables of a codebook.
+    """Return the variables of a codebook.
 
     >>> text = '<codeBook><dataDscr><var name="sex"><labl>Sex</labl><catgry missing="Y"><catValu>9</catValu>'
     >>> book = read_ddi((text + "<labl>refused</labl></catgry></var></dataDscr></codeBook>").encode(), "a.xml")
@@ -198,7 +198,7 @@ def _from_csv(raw: bytes, name: str) -> Codebook:
 
 
 def _from_json(content: Any, name: str) -> Codebook:
-    """Columns by name, each with label, values and missing; or a list of such columns, as a release has it."""
+    """Return columns by name, each with label, values and missing; or a list of such columns, as a release has it."""
     if isinstance(content, dict) and isinstance(content.get("columns"), list | dict):
         content = content["columns"]
     if isinstance(content, list) and all(isinstance(one, dict) and "name" in one for one in content):

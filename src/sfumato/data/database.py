@@ -120,7 +120,7 @@ def driver(path: str) -> tuple[Callable[..., Any], type[Exception]]:
 
 
 def address_of(path: str, password_file: str | None, folder: Path) -> str:
-    """The address as the driver takes it."""
+    """Return the address as the driver takes it."""
     if path.startswith(SQLITE):
         file = (folder / path.removeprefix(SQLITE)).absolute()
         if not file.is_file():
@@ -200,7 +200,7 @@ class Database:
         return (re.sub(r"\W+", "-", self.table or "query").strip("-") or "table") + ".parquet"
 
     def tables(self) -> list[str]:
-        """The tables there are to read."""
+        """Return the tables there are to read."""
         sql = (
             "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
             if self.sqlite
@@ -313,7 +313,7 @@ def _renamed(reader: Any, title: str, failed: list[DataError]) -> Any:
 
 
 def _decimal(modifier: int) -> str:
-    """The type of a numeric column with declared digits: exact where they are known and few enough.
+    """Return the type of a numeric column with declared digits: exact where they are known and few enough.
 
     >>> _decimal(327686), _decimal(-1)
     ('DECIMAL(5, 2)', 'DOUBLE')

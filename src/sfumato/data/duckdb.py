@@ -287,7 +287,7 @@ class DuckEngine:
         )
 
     def _rejected(self, source: Source) -> tuple[int, int]:
-        """How many rows the reader refuses, and the first of their line numbers."""
+        """Return how many rows the reader refuses, and the first of their line numbers."""
         try:
             self._connection.execute(f"SELECT count(*) FROM ({scan(source, self._folder, rejects=True)})").fetchall()
             result = self._connection.execute("SELECT count(DISTINCT line), min(line) FROM reject_errors").fetchone()
@@ -297,12 +297,12 @@ class DuckEngine:
 
 
 def quoted(text: str) -> str:
-    """A text literal as only this engine reads it: where it must be one token, as in the name of a file."""
+    """Return a text literal as only this engine reads it: where it must be one token, as in the name of a file."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def scan(source: Source, folder: Path, rejects: bool = False) -> str:
-    """The SELECT that reads a source, its columns named by position; `folder` is for links to its files."""
+    """Return the SELECT that reads a source, its columns named by position; `folder` is for links to its files."""
     files = "[" + ", ".join(quoted(engine_name(file, folder)) for file in source.files) + "]"
     if source.dialect is None:
         listed = ", ".join(

@@ -40,10 +40,10 @@ class Engine(Protocol):
         """Run CREATE OR REPLACE TEMP TABLE … AS, CREATE OR REPLACE TEMP VIEW … AS, or DROP TABLE."""
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """A small result as Python rows."""
+        """Return a small result as Python rows."""
 
     def arrays(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
-        """A result without NULLs as one array per column."""
+        """Return a result without NULLs as one array per column."""
 
     def upload(self, name: str, columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]]) -> None:
         """A small table of ours as a temporary table of the engine's."""
@@ -68,7 +68,7 @@ class Engine(Protocol):
 
 
 def open_engine(name: str = "duckdb", options: EngineOptions | None = None) -> Engine:
-    """An engine by name.
+    """Return an engine by name.
 
     >>> with open_engine() as engine:
     ...     engine.rows("SELECT 1 + 1")

@@ -27,7 +27,7 @@ ONE_SHOT = ("RecordBatchReader",)
 
 
 def is_frame(table: object) -> bool:
-    """Whether an object is a table in memory: it offers its rows through Arrow's stream interface.
+    """Return whether an object is a table in memory: it offers its rows through Arrow's stream interface.
 
     >>> import pyarrow
     >>> is_frame(pyarrow.table({"age": [31, 42]})), is_frame("people.csv")
@@ -71,7 +71,7 @@ class Frame:
         return type(self.native).__module__.partition(".")[0].removeprefix("_")
 
     def table(self) -> pyarrow.Table:
-        """The rows as an Arrow table; an index of pandas is no column of it."""
+        """Return the rows as an Arrow table; an index of pandas is no column of it."""
         return _arrow(self.native) if self._once is None else self._once
 
     def digest(self) -> str:
@@ -99,7 +99,7 @@ def content_digest(schema: pyarrow.Schema, batches: Iterable[pyarrow.RecordBatch
 
 
 def file_digest(files: Sequence[Path]) -> str:
-    """The content digest of a table in Parquet files: that of the frame they were written from."""
+    """Yield the content digest of a table in Parquet files: that of the frame they were written from."""
     import pyarrow
     import pyarrow.parquet
 
@@ -166,12 +166,12 @@ class _Column:
 
 
 def _raw(cells: pyarrow.Array) -> memoryview:
-    """The bytes of an array of fixed width without missing values."""
+    """Return the bytes of an array of fixed width without missing values."""
     return memoryview(cells.to_numpy(zero_copy_only=False)).cast("B")
 
 
 def _joined(texts: pyarrow.Array) -> memoryview:
-    """The bytes of all texts one after another."""
+    """Return the bytes of all texts one after another."""
     import numpy as np
 
     _, offsets, data = texts.buffers()
@@ -189,14 +189,14 @@ def _text_type(type_: pyarrow.DataType) -> pyarrow.DataType:
 
 
 def _plain(type_: pyarrow.DataType) -> pyarrow.DataType:
-    """The type of a dictionary's values as casts know it: views of text become text."""
+    """Return the type of a dictionary's values as casts know it: views of text become text."""
     import pyarrow as pa
 
     return pa.large_string() if pa.types.is_string_view(type_) else type_
 
 
 def without_index(schema: pyarrow.Schema) -> pyarrow.Schema:
-    """The schema without columns that hold an index of pandas."""
+    """Return the schema without columns that hold an index of pandas."""
     import pyarrow
 
     about = (schema.metadata or {}).get(b"pandas")
@@ -211,7 +211,7 @@ def _can_be_read_again(native: Any) -> bool:
 
 
 def _arrow(native: Any) -> pyarrow.Table:
-    """The table in Arrow. The messages of other packages are not shown: they hold values."""
+    """Return the table in Arrow. The messages of other packages are not shown: they hold values."""
     import pyarrow
 
     try:
@@ -234,7 +234,7 @@ def _arrow(native: Any) -> pyarrow.Table:
 
 
 def _unreadable_columns(native: Any) -> list[str]:
-    """The columns that do not become Arrow by themselves."""
+    """Return the columns that do not become Arrow by themselves."""
     import pyarrow
 
     names = list(getattr(native, "columns", ()))
@@ -272,7 +272,7 @@ class Numbers:
 
 
 def rebuilt(frame: Frame, rows: Counts64, places: Sequence[int], recoded: Mapping[int, Labels | Numbers]) -> Any:
-    """The rows and columns at those places; columns that are not recoded keep their types.
+    """Return the rows and columns at those places; columns that are not recoded keep their types.
 
     pandas keeps the index. A column of categories has categories again; a rounded column has numbers, and any other
     recoded column is text.

@@ -191,7 +191,7 @@ NAMES: tuple[Known, ...] = (
 
 
 def spelled(name: str) -> str:
-    """A column name as lower-case words.
+    """Return a column name as lower-case words.
 
     >>> spelled("EverToldYouHadAStroke"), spelled("marital-status"), spelled("ICD10Code")
     ('ever told you had a stroke', 'marital status', 'icd10 code')
@@ -232,7 +232,7 @@ def number_named(name: str) -> Literal["unit", "household"] | None:
 
 
 def counts_within(words: str) -> bool:
-    """Whether a name may be that of the number of a person in its household.
+    """Return whether a name may be that of the number of a person in its household.
 
     >>> counts_within("person number"), counts_within("patient id")
     (True, False)
@@ -241,7 +241,7 @@ def counts_within(words: str) -> bool:
 
 
 def is_name_part(words: str) -> bool:
-    """Whether a column holds a part of a name, which many persons share.
+    """Return whether a column holds a part of a name, which many persons share.
 
     >>> is_name_part("last name"), is_name_part("name")
     (True, False)
@@ -361,5 +361,5 @@ def code_of(name: str) -> Known | None:
 
 
 def is_allocation_flag(name: str, distinct: int) -> bool:
-    """Whether a column says which values of another one were filled in (`FAGEP` of `AGEP`)."""
+    """Return whether a column says which values of another one were filled in (`FAGEP` of `AGEP`)."""
     return distinct <= 3 and ALLOCATION.fullmatch(name) is not None

@@ -52,7 +52,7 @@ def write_workbook(path: Path, names: Sequence[str], columns: Sequence[Sequence[
 
 
 def _cells(column: Sequence[Any]) -> Sequence[Any]:
-    """A column whose days or moments the program cannot count exactly is written as text."""
+    """Return a column whose days or moments the program cannot count exactly is written as text."""
     days = [cell for cell in column if isinstance(cell, dt.date)]
     early = any((cell.date() if isinstance(cell, dt.datetime) else cell) < FIRST_DAY for cell in days)
     fine = any(isinstance(cell, dt.datetime) and cell.microsecond for cell in days)
@@ -124,7 +124,7 @@ class Written:
     sheet: str | None = None
 
     def settings(self) -> dict[str, Any]:
-        """The settings of a [data] section that say so."""
+        """Return the settings of a [data] section that say so."""
         result: dict[str, Any] = (
             {"codes": {name: dict(codes) for name, codes in self.codes.items()}} if self.codes else {}
         )
@@ -287,7 +287,7 @@ def _order(label: str) -> tuple[bool, float, str]:
 
 
 def _plain(cells: Any) -> Any:
-    """A column for a workbook: text whose every value is a plain number becomes numbers."""
+    """Return a column for a workbook: text whose every value is a plain number becomes numbers."""
     import pyarrow
 
     if (
@@ -306,7 +306,7 @@ def _plain(cells: Any) -> Any:
 
 
 def _is_number(value: str) -> bool:
-    """Whether a text is how a number is written that a program would read back alike.
+    """Return whether a text is how a number is written that a program would read back alike.
 
     >>> [_is_number(text) for text in ("39", "2.5", "007", "1e5", "nan", "x")]
     [True, True, False, False, False, False]
@@ -336,7 +336,7 @@ def _objects(cells: Any, nothing: object = None) -> Any:
 
 
 def _day_format(shown: str, kind: str, type_: Any) -> str:
-    """The format of a date: the source's where it is one of this program, else empty for the writer's own."""
+    """Return the format of a date: the source's where it is one of this program, else empty for the writer's own."""
     from sfumato.data.statistical import DATES, TIMES
 
     known = (DATES if str(type_).startswith("date") else TIMES)[kind][0]
@@ -370,7 +370,7 @@ def _cut(label: str, kind: str) -> str:
 
 
 def own_names(names: Sequence[str], kind: str) -> list[str]:
-    """Names that the program takes: letters, digits and underlines, none twice, none of its own words.
+    """Return names that the program takes: letters, digits and underlines, none twice, none of its own words.
 
     >>> own_names(["age", "post code", "Post_code", "long"], "dta")
     ['age', 'post_code', 'Post_code_2', 'long_']

@@ -58,13 +58,13 @@ def open_source(settings: DataSettings, folder: Path | None = None, frame: Frame
 
 
 def _kind(file: Path) -> str:
-    """The format of a file by its ending; what has no other is text."""
+    """Return the format of a file by its ending; what has no other is text."""
     ending = file.suffix.lower()
     return "parquet" if file.suffix in (".parquet", ".pq") else ENDINGS.get(ending, "csv")
 
 
 def matching_files(path: Path) -> list[Path]:
-    """The file of that very name, the parts in the folder of that name, or else the files that match a pattern.
+    """Return the file of that very name, the parts in the folder of that name, or else the files that match a pattern.
 
     `*` and `?` make a pattern of a name that no file has; brackets never do. Files are in the order of their names.
     """
@@ -189,7 +189,7 @@ def _refuse_nested(names: Sequence[str], types: Sequence[str]) -> None:
 
 
 def _open_labelled(path: Path, files: list[Path], settings: DataSettings, kind: str) -> Source:
-    """A file of SPSS, Stata, SAS or Excel: all that is read is read from the Parquet that it is converted to."""
+    """Return a file of SPSS, Stata, SAS or Excel: all that is read is read from the Parquet that it is converted to."""
     if len(files) > 1:
         raise DataError(
             f"{path.name} stands for {len(files)} files of {TITLES[kind]}",
@@ -214,7 +214,7 @@ def _open_labelled(path: Path, files: list[Path], settings: DataSettings, kind: 
 
 
 def _with_codebook(source: Source, folder: Path) -> Source:
-    """The source with what the codebook that its settings name says of it, over what it says itself."""
+    """Return the source with what the codebook that its settings name says of it, over what it says itself."""
     given = source.settings.codebook
     if given is None:
         return source
@@ -248,7 +248,7 @@ def _open_database(settings: DataSettings, folder: Path) -> Source:
 
 
 def _given(settings: DataSettings, names: list[str]) -> list[str]:
-    """The declared names, if any, in place of the file's."""
+    """Return the declared names, if any, in place of the file's."""
     if settings.names is None:
         return names
     if len(settings.names) != len(names):

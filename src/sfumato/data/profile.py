@@ -93,7 +93,7 @@ def _low(numbers: Mapping[float, int]) -> list[float]:
 
 
 def _usual_gap(neighbours: Sequence[float]) -> float:
-    """How far apart some numbers are: the middle one of their differences."""
+    """Return how far apart some numbers are: the middle one of their differences."""
     gaps = sorted(b - a for a, b in itertools.pairwise(neighbours))
     return gaps[len(gaps) // 2]
 
@@ -169,7 +169,7 @@ def as_text(engine: Engine, source: Source, names: Sequence[str] | None = None) 
 
 
 def values_of(source: Source, name: str) -> dict[str, int]:
-    """The values of one column, missing ones left out, with their counts."""
+    """Return the values of one column, missing ones left out, with their counts."""
     if name not in source.names:
         raise DataError(f'there is no column "{name}"', expected="a column", remedy=nearest(name, source.names))
     with open_engine() as engine:
@@ -296,7 +296,7 @@ def missing_costs(
 
 
 def complete_rows(engine: Engine, source: Source, names: Sequence[str], na: Sequence[str]) -> int:
-    """How many rows of the profiled table have no missing value in some columns."""
+    """Return how many rows of the profiled table have no missing value in some columns."""
     words = ", ".join(quoted(word) for word in na) or "''"
     there = [f"{source.column(n).sql} IS NOT NULL AND {source.column(n).sql} NOT IN ({words})" for n in names]
     return int(engine.rows(f"SELECT count(*) FROM profiled WHERE {' AND '.join(there) or '1 = 1'}")[0][0])
@@ -307,12 +307,12 @@ TOP = 12
 
 
 def first_rows(engine: Engine, source: Source, limit: int = 50) -> list[list[str | None]]:
-    """The first rows as clean text; None where a value is missing."""
+    """Return the first rows as clean text; None where a value is missing."""
     return _rows(engine, source, f"LIMIT {int(limit)}")
 
 
 def drawn_rows(engine: Engine, source: Source, limit: int) -> list[list[str | None]]:
-    """Rows from all over the table, likewise; the same each time: those of the least digests."""
+    """Return rows from all over the table, likewise; the same each time: those of the least digests."""
     text = ", ".join(f"coalesce({column.sql}, '')" for column in source.columns)
     return _rows(engine, source, f"ORDER BY md5(concat_ws('|', {text})) LIMIT {int(limit)}")
 
@@ -324,7 +324,7 @@ def _rows(engine: Engine, source: Source, which: str) -> list[list[str | None]]:
 
 
 def spreads(engine: Engine, source: Source, columns: Sequence[ColumnProfile]) -> list[dict[str, Any]]:
-    """How each profiled column is spread: numbers in equal bins, other values by how often they occur."""
+    """Return how each profiled column is spread: numbers in equal bins, other values by how often they occur."""
     return [_spread(engine, source, column) for column in columns]
 
 

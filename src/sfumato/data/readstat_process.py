@@ -27,7 +27,7 @@ Table = tuple[list[str], list[str], Codebook, str | None]
 
 
 def read_apart(path: Path, kind: str, folder: Path, settings: DataSettings) -> Table:
-    """The rows of a file as `rows.parquet` in a scratch folder.
+    """Return the rows of a file as `rows.parquet` in a scratch folder.
 
     Names and types of its columns, its labels, and the name of the sheet that was read.
     """
@@ -42,7 +42,7 @@ def read_apart(path: Path, kind: str, folder: Path, settings: DataSettings) -> T
 
 
 def catalogue_apart(path: Path) -> dict[str, dict[str, str]]:
-    """The labels of a SAS catalogue, by the names of its formats."""
+    """Return the labels of a SAS catalogue, by the names of its formats."""
     with Scratch() as scratch:
         labels: dict[str, dict[str, str]] = _asked(path, "sas7bcat", scratch.path, DataSettings(path=str(path)))
         return labels

@@ -153,7 +153,7 @@ def _taken(engine: Engine, view: str, texts: Mapping[str, str], names: Collectio
 
 
 def _together(columns: Sequence[str]) -> str:
-    """Some columns as one text, missing where all are."""
+    """Return some columns as one text, missing where all are."""
     joined = " || '|' || ".join(f"coalesce({column}, '')" for column in columns)
     return f"NULLIF({joined}, '{'|' * (len(columns) - 1)}')" if len(columns) > 1 else columns[0]
 
@@ -163,7 +163,7 @@ def _cells(source: Source) -> dict[str, str]:
 
 
 def candidates(roles: Mapping[str, Role | None]) -> list[tuple[str, ...]]:
-    """The columns that can number persons or households: named so, identifiers, or of no known meaning.
+    """Return the columns that can number persons or households: named so, identifiers, or of no known meaning.
 
     First and last names are looked at together.
 
@@ -191,14 +191,14 @@ def _by_name(column: str, roles: Mapping[str, Role | None]) -> Holder | None:
 
 
 def _unknown(name: str) -> bool:
-    """Whether nothing is known about a column of that name, or only that it identifies."""
+    """Return whether nothing is known about a column of that name, or only that it identifies."""
     words = spelled(name)
     known = code_of(name) or next((each for each in NAMES if each.pattern.search(words)), None)
     return known is None or known.role is Role.IDENTIFIER
 
 
 def _within(column: str, counts: _Counts) -> bool:
-    """Whether a column numbers the persons of each household from 1, so that all households share its values."""
+    """Return whether a column numbers the persons of each household from 1, so that all households share its values."""
     return counts_within(spelled(column)) and counts.values <= MOST_CODES
 
 
@@ -221,7 +221,7 @@ def _counts(engine: Engine, cell: str) -> _Counts:
 
 
 def _holds_constant(engine: Engine, cell: str, keys: Sequence[str], counts: _Counts) -> bool:
-    """Whether two quasi-identifiers that do not determine each other are constant within nearly all values."""
+    """Return whether two quasi-identifiers that do not determine each other are constant within nearly all values."""
     if len(keys) < 2 or counts.several < LEAST or counts.rows > FEW * counts.values:
         return False
     ends = ", ".join(f"min({key}) AS a{place}, max({key}) AS z{place}" for place, key in enumerate(keys))
@@ -247,7 +247,7 @@ def _telling(engine: Engine, cell: str, key: str) -> int | None:
 
 
 def _independent(engine: Engine, cell: str, pair: tuple[str, str], distinct: Mapping[str, int]) -> bool:
-    """Whether neither of two quasi-identifiers determines the other."""
+    """Return whether neither of two quasi-identifiers determines the other."""
     pairs = f"SELECT DISTINCT {pair[0]}, {pair[1]} FROM {TAKEN} WHERE {cell} IS NOT NULL"
     both = engine.rows(f"SELECT count(*) FROM ({pairs}) AS p")[0][0]
     return all(int(both) > 1.1 * distinct[key] for key in pair)

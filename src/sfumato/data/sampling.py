@@ -20,7 +20,7 @@ PLACES = 50  # of a source that rows are taken from
 
 
 def rows_of(source: Source) -> int:
-    """How many rows a source has: told by Parquet files, reckoned for text from the length of its first lines.
+    """Return how many rows a source has: told by Parquet files, reckoned for text from the length of its first lines.
 
     Those of a database or a frame are read all at once and not sampled: 0.
     """
@@ -56,7 +56,7 @@ def sampled(source: Source, rows: int, wanted: int, folder: Path) -> Source:
 
 
 def distinct(counts: Counts64, rows: int, limit: float = math.inf) -> float:
-    """How many distinct tuples `rows` rows have, from the counts of a sample; there can be no more than `limit`.
+    """Return how many distinct tuples `rows` rows have, from the counts of a sample; there can be no more than `limit`.
 
     Chao's estimate of what is unseen is too low where rare tuples abound; going on as the sample grew over its second
     half is too high, because growth slows down. Their geometric mean is off by the same factor at worst.
@@ -76,7 +76,7 @@ def distinct(counts: Counts64, rows: int, limit: float = math.inf) -> float:
 
 
 def _lines(file: Path, header: bool) -> int:
-    """Rows of a text file; whole small files are counted, of large ones the first lines are measured."""
+    """Return rows of a text file; whole small files are counted, of large ones the first lines are measured."""
     size = file.stat().st_size
     if file.suffix == ".gz":
         with file.open("rb") as raw, gzip.open(raw) as text:

@@ -39,7 +39,7 @@ def write_frame(source: Source, path: Path) -> Path:
 
 
 def _plain_table(table: Any) -> Any:
-    """The table without categories and views of text: both become text, which every reader of Parquet knows."""
+    """Return the table without categories and views of text: both become text, which every reader of Parquet knows."""
     import pyarrow
 
     columns = {}

@@ -37,16 +37,16 @@ class Treated(Protocol):
     """How a column is treated where it is read; `sources.treatment` has the kinds."""
 
     def sql(self, source: Source, column: Column) -> str:
-        """The treated value of a column."""
+        """Return the treated value of a column."""
 
     def expects(self) -> str:
-        """Which values can be treated."""
+        """Return which values can be treated."""
 
     def type_of(self, column: Column) -> str:
-        """The type of the treated column."""
+        """Return the type of the treated column."""
 
     def labels(self, decimal: str) -> tuple[str, ...]:
-        """The labels of bands, from the lowest."""
+        """Return the labels of bands, from the lowest."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Source:
 
 
 def transcoded(source: Source, folder: Path) -> Source:
-    """The same source as plain UTF-8 in `folder`, where the engine cannot read it as it is."""
+    """Return the same source as plain UTF-8 in `folder`, where the engine cannot read it as it is."""
     dialect = source.dialect
     if dialect is None or dialect.native:
         return source
@@ -198,7 +198,7 @@ SUFFIX = ".channel.json"
 
 
 def mark_of(path: Path) -> Path:
-    """Where the mark of a file stands.
+    """Return where the mark of a file stands.
 
     >>> mark_of(Path("out/survey.csv")).name
     'survey.csv.channel.json'
@@ -207,7 +207,7 @@ def mark_of(path: Path) -> Path:
 
 
 def disguised_columns(path: Path) -> list[str]:
-    """The columns of a file that a channel has disguised, by the mark beside it."""
+    """Return the columns of a file that a channel has disguised, by the mark beside it."""
     try:
         return [str(name) for name in read_json(mark_of(path))["notes"]["disguised"]]
     except (InputError, KeyError, TypeError):

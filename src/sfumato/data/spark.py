@@ -66,7 +66,7 @@ _started: tuple[EngineOptions, Any, Any] | None = None  # options, context, and 
 
 
 def open_session(options: EngineOptions) -> Any:
-    """A new session for one engine."""
+    """Return a new session for one engine."""
     try:
         from pyspark import SparkContext
         from pyspark.errors import PySparkException
@@ -121,7 +121,7 @@ def stop() -> None:
 
 
 def _own(options: EngineOptions) -> Any:
-    """The context of ours for these options, started unless it runs."""
+    """Return the context of ours for these options, started unless it runs."""
     global _started
     if _started is not None and _started[0] == options and _running(_started[1]):
         return _started[1]

@@ -37,7 +37,7 @@ TYPES = {
 
 
 def frame(session: Any, source: Source) -> Any:
-    """A source as a data frame with the columns `c0`, `c1`, …"""
+    """Return a source as a data frame with the columns `c0`, `c1`, …"""
     if source.database is not None:
         raise StudyError(
             "the engine spark reads files, and the table is in a database",

@@ -119,7 +119,7 @@ def _named(rows: list[list[Any]], settings: DataSettings, path: Path) -> tuple[l
 
 
 def _letters(position: int) -> str:
-    """The letters of a column, as the program shows them.
+    """Return the letters of a column, as the program shows them.
 
     >>> _letters(0), _letters(27)
     ('A', 'AB')
@@ -128,7 +128,7 @@ def _letters(position: int) -> str:
 
 
 def _column(cells: Sequence[Any]) -> Any:
-    """A column as Arrow: numbers, days, moments or truth values where all cells are such; else text."""
+    """Return a column as Arrow: numbers, days, moments or truth values where all cells are such; else text."""
     import pyarrow
 
     present = {type(cell) for cell in cells if cell != ""}

@@ -99,7 +99,7 @@ def with_holders(
 
 
 def suggest(column: ColumnProfile) -> Suggestion:
-    """A role from the column's name and values, or none."""
+    """Return a role from the column's name and values, or none."""
     if column.present == 0:
         return Suggestion(Role.DROP, "it is empty")
     if column.distinct == 1 and not column.missing:
@@ -143,7 +143,7 @@ def _fitting(known: Known, column: ColumnProfile) -> Suggestion | None:
 
 
 def _few(column: ColumnProfile) -> bool:
-    """Whether the values are the categories of a short list, one of which may be rare."""
+    """Return whether the values are the categories of a short list, one of which may be rare."""
     return column.kind == "text" and column.distinct <= MOST_CODES
 
 
@@ -179,7 +179,7 @@ def _open_question(column: ColumnProfile) -> str:
 
 
 def _alone(column: ColumnProfile) -> float:
-    """The share of all records that the column singles out, a single missing value included.
+    """Return the share of all records that the column singles out, a single missing value included.
 
     It is the same figure as in the list of columns that single records out.
     """

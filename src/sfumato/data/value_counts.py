@@ -50,7 +50,7 @@ def tally(
 
 
 def cell_sql(source: Source, name: str) -> str:
-    """A cleaned cell as text, missing values as the empty text."""
+    """Return a cleaned cell as text, missing values as the empty text."""
     return f"coalesce({cleaned(source, source.column(name))}, {quoted(MISSING)})"
 
 

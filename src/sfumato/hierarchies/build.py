@@ -273,7 +273,7 @@ def frequency(
 
 
 def default_widths(values: Sequence[float], counts: Sequence[int] = ()) -> list[float]:
-    """A round width that makes about sixteen groups, and its doubles up to half the range.
+    """Return a round width that makes about sixteen groups, and its doubles up to half the range.
 
     The lowest and the highest hundredth of the records do not count, so that widths tell nothing of a few people.
 
@@ -297,7 +297,7 @@ def default_widths(values: Sequence[float], counts: Sequence[int] = ()) -> list[
 
 
 def _without(few: int, records: dict[float, int], *, reverse: bool = False) -> float:
-    """The lowest value (the highest, if `reverse`) when so few records are left out."""
+    """Return the lowest value (the highest, if `reverse`) when so few records are left out."""
     for value in sorted(records, reverse=reverse):
         few -= records[value]
         if few < 0:
@@ -322,12 +322,12 @@ def _in_order(values: dict[str, float]) -> list[str]:
 
 
 def _exact(value: float | str) -> Decimal:
-    """A number as it is written, without the noise of its binary form."""
+    """Return a number as it is written, without the noise of its binary form."""
     return Decimal(str(value).strip())
 
 
 def bounded(low: float | Decimal, high: float | Decimal, whole: bool) -> str:
-    """An interval as a label: closed for whole numbers, half-open for others."""
+    """Return an interval as a label: closed for whole numbers, half-open for others."""
     if not whole:
         return f"[{_plain(low)}, {_plain(high)})"
     last = high - 1

@@ -15,7 +15,7 @@ Paths = list[tuple[str, ...]]
 
 
 def edited(name: str, paths: Sequence[Sequence[str]], change: Mapping[str, Any]) -> Paths:
-    """The paths after one change, checked.
+    """Return the paths after one change, checked.
 
     >>> paths = [("F", "*"), ("M", "*"), ("X", "*")]
     >>> paths = edited("sex", paths, {"do": "add_level", "level": 1})
@@ -69,7 +69,7 @@ def move(paths: Paths, level: int, labels: Sequence[str], to: str) -> Paths:
 
 
 def add_level(paths: Paths, level: int, labels: Sequence[str] = (), to: str = "") -> Paths:  # noqa: ARG001
-    """A new level under one that is there, at first with the labels of the level below it."""
+    """Return a new level under one that is there, at first with the labels of the level below it."""
     return [(*path[:level], path[level - 1], *path[level:]) for path in paths]
 
 

@@ -89,12 +89,12 @@ def _text(path: Path) -> str:
 
 
 def _other_root(rows: list[list[str]]) -> bool:
-    """Whether only the first row ends differently: then it names the levels."""
+    """Return whether only the first row ends differently: then it names the levels."""
     return len(rows) > 2 and len({row[-1] for row in rows[1:]}) == 1 and rows[0][-1] != rows[1][-1]
 
 
 def _rows(text: str, separator: str | None) -> list[list[str]]:
-    """The rows as trimmed cells; the separator is one that leaves few roots and splits most rows."""
+    """Return the rows as trimmed cells; the separator is one that leaves few roots and splits most rows."""
     if separator is not None:
         return _parse(text, separator)
     candidates = [_parse(text, mark) for mark in (";", ",", "\t", "|")]

@@ -103,7 +103,7 @@ class Hierarchy:
         ]
 
     def with_leaf(self, label: str) -> Hierarchy:
-        """The same hierarchy with one more leaf that stays itself up to the root.
+        """Return the same hierarchy with one more leaf that stays itself up to the root.
 
         This is how a missing value that the file does not place joins a hierarchy as a category of its own.
 
@@ -117,7 +117,7 @@ class Hierarchy:
 
 
 def flat(name: str, labels: Sequence[str]) -> Hierarchy:
-    """The hierarchy that keeps a value or hides it.
+    """Return the hierarchy that keeps a value or hides it.
 
     >>> flat("sex", ["F", "M"]).paths
     [('F', '*'), ('M', '*')]
@@ -199,7 +199,7 @@ def draw(
     children: int = 12,
     shown: Mapping[str, str] | None = None,
 ) -> str:
-    """The tree from the root down. A node with more than `children` children shows the first ones and a count.
+    """Return the tree from the root down. A node with more than `children` children shows the first ones and a count.
 
     `shown` is how some labels are shown, where a codebook says what they mean.
 

@@ -311,7 +311,7 @@ def dates(*levels: str, pattern: str = "%Y-%m-%d") -> DateRecipe:
 
 
 def rare_values(*shares: float, other: str = "other") -> FrequencyRecipe:
-    """Values that are rarer than a share of the records together, the rarest first: `rare_values(0.01, 0.05)`.
+    """Return values that are rarer than a share of the records together, the rarest first: `rare_values(0.01, 0.05)`.
 
     Args:
         *shares: shares of the records, smallest first.
@@ -325,7 +325,7 @@ def rare_values(*shares: float, other: str = "other") -> FrequencyRecipe:
 
 
 def flat() -> FlatRecipe:
-    """The value, or nothing.
+    """Return the value, or nothing.
 
     Returns:
         A recipe with one level.
@@ -336,7 +336,7 @@ def flat() -> FlatRecipe:
 def hierarchy_file(
     path: str | Path, *, separator: str | None = None, header: bool | None = None, public: bool = False
 ) -> HierarchyFile:
-    """A hierarchy in a file whose separator or header cannot be detected, or that is public.
+    """Return a hierarchy in a file whose separator or header cannot be detected, or that is public.
 
     Args:
         path: the file.

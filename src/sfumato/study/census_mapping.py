@@ -290,7 +290,7 @@ def _mapping(columns: dict[str, dict[str, Any]], *, vital: str, area: tuple[str,
 
 
 def recipe(name: str) -> FileMapping:
-    """A ready mapping by name.
+    """Return a ready mapping by name.
 
     >>> list(recipe("acs").attributes)[:3], recipe("acs_paper").attributes["race"].range
     (['age', 'educ', 'sex'], (1.0, 2.0))

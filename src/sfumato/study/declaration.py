@@ -67,7 +67,7 @@ class Declaration(Settings):
     @model_validator(mode="before")
     @classmethod
     def _prior_alone(cls, settings: Any) -> Any:
-        """A search over a given prior needs no table: the prior's file stands for it."""
+        """Return a search over a given prior needs no table: the prior's file stands for it."""
         if isinstance(settings, dict) and "data" not in settings:
             channel = settings.get("channel")
             if isinstance(channel, dict) and isinstance(channel.get("prior"), str):
@@ -162,15 +162,15 @@ class Declaration(Settings):
         return self.data.table or "a query" if is_database(self.data.path) else Path(self.data.path).name
 
     def opened(self) -> Source:
-        """The table, without asking a role of every column; treated where columns are."""
+        """Return the table, without asking a role of every column; treated where columns are."""
         return treated(open_source(self.data, self._folder, self._frame), self.treatments)
 
     def weights_for(self, table: FrequencyTable) -> tuple[float, ...]:
-        """The weight of each quasi-identifier of a table in its losses: 1 unless given."""
+        """Return the weight of each quasi-identifier of a table in its losses: 1 unless given."""
         return tuple(self.search.weights.get(name, 1.0) for name in table.columns)
 
     def named(self, role: Role) -> list[str]:
-        """The columns of a role."""
+        """Return the columns of a role."""
         return [name for name, column in self.columns.items() if column.role is role]
 
     def missing_rule(self, name: str) -> Missing:
@@ -194,7 +194,7 @@ Names = str | Sequence[str]
 
 
 def declared_columns(lists: Mapping[Role, Names], columns: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of a study from lists of names by role, beside those that are declared one by one.
+    """Return the columns of a study from lists of names by role, beside those that are declared one by one.
 
     >>> declared_columns({Role.SENSITIVE: "ill", Role.DROP: ["name", "phone"]}, {})
     {'ill': {'role': 'sensitive'}, 'name': {'role': 'drop'}, 'phone': {'role': 'drop'}}
@@ -214,7 +214,7 @@ def declared_columns(lists: Mapping[Role, Names], columns: Mapping[str, Any]) ->
 
 
 def table_settings(table: Any, settings: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The [data] section of a study of a table: one in memory, or a path."""
+    """Return the [data] section of a study of a table: one in memory, or a path."""
     kept: dict[str, Any] = settings.model_dump(exclude_unset=True) if isinstance(settings, Settings) else dict(settings)
     kept.update(given)
     if table is None:
@@ -228,7 +228,7 @@ def table_settings(table: Any, settings: Any, given: Mapping[str, Any]) -> dict[
 
 
 def declared_hierarchy(name: str, given: Any) -> Any:
-    """A hierarchy in the form that a run file has it.
+    """Return a hierarchy in the form that a run file has it.
 
     >>> declared_hierarchy("sex", {0: ["F", "M"], 1: ["*", "*"]})
     {'paths': [['F', '*'], ['M', '*']]}
@@ -301,7 +301,7 @@ def check_roles(
 
 
 def _rows(levels: list[list[Any]]) -> list[list[str]]:
-    """Each value once, with its labels from fine to coarse."""
+    """Return each value once, with its labels from fine to coarse."""
     if len({len(level) for level in levels}) > 1:
         raise HierarchyError("the levels of a hierarchy have different lengths", expected="one label for every value")
     rows = dict.fromkeys(

@@ -35,7 +35,7 @@ WORDS = {  # what the validator calls a problem, and what was expected then
 
 
 def explained(error: ValidationError, root: type[Settings]) -> StudyError:
-    """The first problem of a run file whose sections are the fields of `root`.
+    """Return the first problem of a run file whose sections are the fields of `root`.
 
     A key that is missing is often one that is misspelt, so an unknown key comes first.
     """
@@ -63,7 +63,7 @@ def explained(error: ValidationError, root: type[Settings]) -> StudyError:
 
 
 def _place(path: Sequence[str | int]) -> str:
-    """Where something stands in a run file; entries of a list are counted from 1.
+    """Return where something stands in a run file; entries of a list are counted from 1.
 
     >>> _place(["local", "k", 0]), _place(["groups", "auxiliary", 1, "path"])
     ('entry 1 of local.k', 'path in entry 2 of groups.auxiliary')
@@ -97,7 +97,7 @@ def in_words(problem: Mapping[str, Any]) -> str:
 
 
 def keys_at(root: type[Settings], path: Sequence[str | int]) -> list[str]:
-    """The keys that are known at a path inside a section: those of every section that can stand there.
+    """Return the keys that are known at a path inside a section: those of every section that can stand there.
 
     >>> from sfumato.study.sections import ColumnSettings
     >>> keys_at(ColumnSettings, [])[:3]

@@ -207,7 +207,7 @@ def _domain(engine: Engine, source: Source, position: int, use: Use, others: Seq
 
 
 def secret_hierarchy(name: str, count: int | None = None, row: int | None = None) -> HierarchyError:
-    """An error about the values of a sensitive column, without the values."""
+    """Return an error about the values of a sensitive column, without the values."""
     where = f"; the first is in row {row}" if row else ""
     what = f"lacks {counted(count, 'value')} of the data{where}" if count else "cannot be used"
     return HierarchyError(
@@ -218,7 +218,7 @@ def secret_hierarchy(name: str, count: int | None = None, row: int | None = None
 
 
 def _first_row(engine: Engine, source: Source, name: str, labels: Sequence[str]) -> int:
-    """The first data row (1-based) that holds one of the labels; 0 where the engine's rows have no order."""
+    """Return the first data row (1-based) that holds one of the labels; 0 where the engine's rows have no order."""
     if not engine.ordered:
         return 0
     listed = ", ".join(quoted(label) for label in labels[:1000])
@@ -258,7 +258,7 @@ def _table(engine: Engine, domains: Sequence[Domain], weighted: bool) -> Frequen
 
 
 def _units(engine: Engine, kind: Kind, table: FrequencyTable, secrets: Mapping[str, int]) -> Units:
-    """The units of a kind: which tuples their rows are in, and with which sensitive values."""
+    """Return the units of a kind: which tuples their rows are in, and with which sensitive values."""
     tuples = ", ".join(f"q{position}" for position in range(len(table.domains)))
     keys = ", ".join([tuples, f"{kind}_code", *(f"q{position}" for position in secrets.values())])
     arrays = engine.arrays(f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n FROM coded GROUP BY {keys} ORDER BY {keys}")
@@ -272,7 +272,7 @@ def _units(engine: Engine, kind: Kind, table: FrequencyTable, secrets: Mapping[s
 
 
 def _household_of(engine: Engine) -> Codes:
-    """The household of every unit."""
+    """Return the household of every unit."""
     pairs = engine.arrays("SELECT DISTINCT unit_code, household_code FROM coded ORDER BY unit_code")
     return pairs["household_code"].astype(np.int32)
 

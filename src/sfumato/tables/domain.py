@@ -52,7 +52,7 @@ def loss_of_entered(loss: float, records: int, left_out: int) -> float:
 
 
 def present(cells: Iterable[str]) -> str:
-    """The SQL condition of rows in which none of some cleaned cells is missing.
+    """Return the SQL condition of rows in which none of some cleaned cells is missing.
 
     >>> present(["k0", "k1"]), present([])
     ('k0 IS NOT NULL AND k1 IS NOT NULL', '1 = 1')
@@ -61,7 +61,7 @@ def present(cells: Iterable[str]) -> str:
 
 
 def missing_leaf(tree: Hierarchy, na: Sequence[str], *, wildcard: bool) -> int | None:
-    """The leaf of a missing value in a hierarchy that has one for it.
+    """Return the leaf of a missing value in a hierarchy that has one for it.
 
     One that matches anything must not share a branch with others, so it has a leaf of its own or none.
 
@@ -126,7 +126,7 @@ class Domain:
         return bool(np.any(self.counts[self.harm != HARMFUL] > 0))
 
     def shown(self, label: str) -> str:
-        """A label as pages show it: with what the codebook calls it behind."""
+        """Return a label as pages show it: with what the codebook calls it behind."""
         return shown_value(label, self.value_labels)
 
     def __repr__(self) -> str:
@@ -144,12 +144,12 @@ class Domain:
         return [code for code in codes if self.labels[code] in (ROOT, self.hierarchy.root)]
 
     def inside(self, code: int) -> Flags:
-        """The leaves that a label stands for."""
+        """Return the leaves that a label stands for."""
         size = len(self.hierarchy.leaves)
         return np.arange(size) == code if code < size else self.insides[code - size]
 
     def values(self) -> Floats | None:
-        """The leaves of the hierarchy as numbers, missing ones as NaN; None where they are not numbers."""
+        """Return the leaves of the hierarchy as numbers, missing ones as NaN; None where they are not numbers."""
         return leaf_values(self.hierarchy, self.decimal)
 
 
@@ -165,7 +165,7 @@ def domain_of(
     order: Sequence[str] | None = None,
     along_tree: bool | None = None,
 ) -> Domain:
-    """The domain of a column from its labels in the data (with counts) and its hierarchy, built if need be.
+    """Return the domain of a column from its labels in the data (with counts) and its hierarchy, built if need be.
 
     Without a declared hierarchy every label is taken as it stands, and only `*` is known to hide something.
     `order` names the leaves in another order than that of the hierarchy (or, for numbers, than by value);
@@ -227,7 +227,7 @@ class UncoveredError(HierarchyError):
 
 
 def in_order(labels: Sequence[str], decimal: str = ".") -> list[str]:
-    """Numbers by value, then other labels by letter.
+    """Return numbers by value, then other labels by letter.
 
     >>> in_order(["10", "9"]), in_order(["b", "10", "9"])
     (['9', '10'], ['9', '10', 'b'])
@@ -236,7 +236,7 @@ def in_order(labels: Sequence[str], decimal: str = ".") -> list[str]:
 
 
 def by_number(labels: Sequence[str], decimal: str = ".") -> list[str]:
-    """Numbers by value, then other labels as they stand: codes such as 1, 2, 10, N.
+    """Return numbers by value, then other labels as they stand: codes such as 1, 2, 10, N.
 
     >>> by_number(["N", "10", "9", "A"])
     ['9', '10', 'N', 'A']
@@ -322,7 +322,7 @@ def _standing(tree: Hierarchy, extras: Sequence[str], decimal: str) -> tuple[Cod
 
 
 def leaf_values(tree: Hierarchy, decimal: str = ".") -> Floats | None:
-    """The leaves as numbers, missing ones as NaN; None where they are not numbers."""
+    """Return the leaves as numbers, missing ones as NaN; None where they are not numbers."""
     plain = np.array([label != MISSING for label in tree.leaves])
     parsed = numbers([label for label in tree.leaves if label != MISSING], decimal)
     if parsed is None:
@@ -333,12 +333,12 @@ def leaf_values(tree: Hierarchy, decimal: str = ".") -> Floats | None:
 
 
 def span_share(value: Floats, inside: Flags) -> float:
-    """How much of the numeric range the leaves inside a group span."""
+    """Return how much of the numeric range the leaves inside a group span."""
     held = value[inside & ~np.isnan(value)]
     extent = np.nanmax(value) - np.nanmin(value) if np.any(~np.isnan(value)) else 0.0
     return float((held.max() - held.min()) / extent) if len(held) and extent > 0 else 0.0
 
 
 def _depth(tree: Hierarchy, held: int) -> float:
-    """The lowest level with a label that covers at least as many leaves, as a share of the height."""
+    """Return the lowest level with a label that covers at least as many leaves, as a share of the height."""
     return next(level / tree.height for level, sizes in enumerate(tree.sizes) if sizes.max() >= held)

@@ -179,7 +179,7 @@ class FrequencyTable:
         return flags if not flags.all() else np.zeros_like(flags)
 
     def values_of(self, column: str) -> ValueCounts:
-        """The value counts of a sensitive column or of the label."""
+        """Return the value counts of a sensitive column or of the label."""
         if self.label is not None and self.label.domain.name == column:
             return self.label
         return self.sensitive[column]
@@ -194,7 +194,7 @@ def from_codes(
     units: Codes | None = None,
     households: Codes | None = None,
 ) -> FrequencyTable:
-    """A frequency table from one code per column and record, for tables that are already in memory.
+    """Return a frequency table from one code per column and record, for tables that are already in memory.
 
     `records[j, i]` is the code of record i in column j; `units` and `households` are numbered from 0.
     """
@@ -237,7 +237,7 @@ def _parents(units: Codes, households: Codes) -> Codes:
 
 
 def value_counts(domain: Domain, tuple_of: Counts64, values: Codes, counts: Counts64, tuples: int) -> ValueCounts:
-    """Value counts from entries that are sorted by tuple, then value."""
+    """Return value counts from entries that are sorted by tuple, then value."""
     start = np.zeros(tuples + 1, dtype=np.int64)
     np.cumsum(np.bincount(tuple_of, minlength=tuples), out=start[1:])
     return ValueCounts(domain, start, values.astype(np.int32), counts.astype(np.int64))

@@ -61,7 +61,7 @@ class Search:
         return list(self.looks.sample.codes)
 
     def may_tell(self, name: str, protected: Protected) -> bool:
-        """Whether a column is asked what it tells of another, alone.
+        """Return whether a column is asked what it tells of another, alone.
 
         Sensitive columns are not asked about each other, because no outsider knows either; quasi-identifiers that are
         released unchanged are asked about generalized ones only, and generalized ones about none.
@@ -73,14 +73,14 @@ class Search:
         return protected.status == "generalized" and name in self.beside
 
     def may_help(self, name: str, protected: Protected) -> bool:
-        """Whether a column may be one of two that tell another."""
+        """Return whether a column may be one of two that tell another."""
         return name != protected.name and not (protected.status == "sensitive" and self._sensitive(name))
 
     def _sensitive(self, name: str) -> bool:
         return any(p.name == name and p.status == "sensitive" for p in self.protected)
 
     def questions(self) -> Iterator[tuple[str, Protected]]:
-        """Every column that may tell another alone, and the other."""
+        """Yield every column that may tell another alone, and the other."""
         for protected in self.protected:
             for name in (*self.kept, *self.beside):
                 if self.may_tell(name, protected):
@@ -101,12 +101,12 @@ class Search:
         return self._known[key]
 
     def suggests(self, guess: Guess, look: Look) -> bool:
-        """Whether a guess on some rows is near enough to a dependence to be counted on all of them."""
+        """Return whether a guess on some rows is near enough to a dependence to be counted on all of them."""
         slack = 0.0 if self.looks.whole else SLACK if look is self.looks.sample else SLACK_BY_VALUE
         return guess.tells(slack)
 
     def ordered(self, name: str) -> bool:
-        """Whether a column is a number with so many values that neighbours in its order are looked at."""
+        """Return whether a column is a number with so many values that neighbours in its order are looked at."""
         return self.looks.numeric(name) and len(self.looks.sample.hashes[name]) >= MANY
 
     def kept_first(self, one: str, two: str) -> tuple[str, str]:
@@ -116,7 +116,7 @@ class Search:
 
 
 def adds(share: float, alone: float) -> bool:
-    """Whether two columns remove at least half of the errors that the better of them makes alone."""
+    """Return whether two columns remove at least half of the errors that the better of them makes alone."""
     return share > alone and share - alone >= ERRORS * (1 - alone)
 
 
@@ -173,7 +173,7 @@ def _most_frequent_first(candidates: list[Candidate], kept: Collection[str]) -> 
 
 
 def _together(search: Search, names: tuple[str, str], protected: Protected) -> list[Candidate]:
-    """A pair, if on the whole sample it tells what neither of the two does."""
+    """Return a pair, if on the whole sample it tells what neither of the two does."""
     sample = search.looks.sample
     columns = search.steps(sample, protected)
     rows = ~sample.missing[protected.name]
@@ -343,7 +343,7 @@ def _fitted(
     label: Codes,
     rng: np.random.Generator,
 ) -> Candidate | None:
-    """The line through most rows, if it is near enough, and nearer than either of two columns comes alone."""
+    """Return the line through most rows, if it is near enough, and nearer than either of two columns comes alone."""
     present = np.isfinite(values) & np.isfinite(columns).all(axis=0)
     if present.sum() < max(PRESENT * np.isfinite(values).sum(), 2):
         return None

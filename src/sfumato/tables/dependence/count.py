@@ -62,7 +62,7 @@ class Guess:
         return (self.right - self.base) / (self.rows - self.base) if self.rows > self.base else 0.0
 
     def tells(self, slack: float = 0.0) -> bool:
-        """Whether it is a dependence: right often enough, and not because one value is frequent anyway.
+        """Return whether it is a dependence: right often enough, and not because one value is frequent anyway.
 
         Where only few records are at stake, more of the errors must go. `slack` makes all of it easier.
 
@@ -78,7 +78,7 @@ NOTHING = Guess(0, 0, 0)
 
 
 def joined(first: Codes, second: Codes) -> Codes:
-    """One code for two columns together, numbered without gaps in the order of the two.
+    """Return one code for two columns together, numbered without gaps in the order of the two.
 
     >>> joined(np.array([2, 0, 2, 1]), np.array([0, 7, 0, 3])).tolist()
     [2, 0, 2, 1]
@@ -125,14 +125,14 @@ def guess_by_order(values: Floats, target: Codes, label: Codes) -> Guess:
 
 
 def _majority(target: Codes, label: Codes) -> int:
-    """How many are right if the most frequent value of each label is guessed."""
+    """Return how many are right if the most frequent value of each label is guessed."""
     if len(target) == 0:
         return 0
     return int(_two_largest(label, target, int(label.max()) + 1)[0].sum())
 
 
 def _two_largest(cells: Codes, target: Codes, count: int) -> tuple[Counts64, Counts64]:
-    """The counts of the most frequent and of the second value of each cell."""
+    """Return the counts of the most frequent and of the second value of each cell."""
     width = int(target.max()) + 1
     keys = cells.astype(np.int64) * width + target
     if count * width <= DENSE:
@@ -243,13 +243,13 @@ class Line:
 
 
 def _number(value: float) -> str:
-    """A number that every engine reads as a floating one."""
+    """Return a number that every engine reads as a floating one."""
     text = repr(float(value))
     return f"({text})" if "e" in text else f"({text}e0)"
 
 
 def tolerances(values: Floats) -> tuple[float, ...]:
-    """How near is near enough: exact (for whole numbers the rounding), and a fiftieth of the usual range."""
+    """Return how near is near enough: exact (for whole numbers the rounding), and a fiftieth of the usual range."""
     low, high = (float(v) for v in np.quantile(values, (0.05, 0.95)))
     if low == high:
         low, high = float(values.min()), float(values.max())
@@ -262,7 +262,7 @@ def tolerances(values: Floats) -> tuple[float, ...]:
 def likely_lines(
     columns: Sequence[Floats], target: Floats, allowed: Flags, rng: np.random.Generator
 ) -> list[tuple[int, ...]]:
-    """Which of the columns, or which two of them, fit the target in most small sets of rows; the best first.
+    """Return which of the columns, or which two of them, fit the target in most small sets of rows; the best first.
 
     Cells that are not finite are missing. `allowed[i, j]` says whether a pair may be looked at, `allowed[i, i]` whether
     one column alone may.
@@ -322,7 +322,7 @@ def _explained(data: Floats, target: Floats) -> Floats:
 
 
 def fit(names: Sequence[str], target: str, columns: Sequence[Floats], values: Floats, rng: np.random.Generator) -> Line:
-    """The line that most rows lie near: the best of many small fits, then fitted again to what lies closest.
+    """Return the line that most rows lie near: the best of many small fits, then fitted again to what lies closest.
 
     What counts is how many rows lie near, not how far off the others are: where one of two columns is nearly always 0,
     a line that ignores it fits nine tenths of the rows without any error.
@@ -354,7 +354,7 @@ def fit(names: Sequence[str], target: str, columns: Sequence[Floats], values: Fl
 
 
 def guess_on_line(line: Line, columns: Sequence[Floats], values: Floats, label: Codes, near: float) -> Guess:
-    """How many values lie within `near` of the line, and how many of the best constant of their label."""
+    """Return how many values lie within `near` of the line, and how many of the best constant of their label."""
     right = int((np.abs(values - line.at(columns)) <= near).sum())
     return Guess(len(values), right, max(_constant(values, label, near, offset) for offset in (0.0, near)))
 

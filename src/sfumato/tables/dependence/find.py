@@ -55,7 +55,7 @@ from sfumato.tables.dependence.rows import Cells, Hashes, Looks, look_at, number
 
 
 def unique_share(engine: Engine, index: int, total: int) -> float:
-    """The share of rows whose value of a column no other row has; a missing one is no value."""
+    """Return the share of rows whose value of a column no other row has; a missing one is no value."""
     counted = f"SELECT t{index} FROM searched WHERE t{index} <> '' GROUP BY t{index} HAVING count(*) = 1"
     return int(engine.rows(f"SELECT count(*) FROM ({counted}) AS t")[0][0]) / total
 
@@ -88,7 +88,7 @@ def hold(engine: Engine, names: Sequence[str], wanted: Collection[str]) -> None:
 
 
 def confirm(engine: Engine, source: Source, search: Search, candidate: Candidate) -> Dependence | None:
-    """The dependence, if all rows bear it out."""
+    """Return the dependence, if all rows bear it out."""
     column, names, dates = candidate.protected, search.names, search.looks.dates
     target = f"t{names.index(column.name)}"
     given = [f"t{names.index(name)}" for name in candidate.kept]
@@ -147,7 +147,7 @@ def _exact(guess: Guess, candidate: Candidate) -> Kind:
 
 
 def _kind(engine: Engine, given: Sequence[str], target: str) -> Kind:
-    """Whether each side, or one side, follows from the other without exception."""
+    """Return whether each side, or one side, follows from the other without exception."""
     keys = ", ".join(given)
     pairs = f"SELECT {keys}, {target} AS v FROM held_cells WHERE {target} <> '' GROUP BY {keys}, {target}"
     both, values = engine.rows(f"SELECT count(*), count(DISTINCT v) FROM ({pairs}) AS t")[0]
@@ -219,7 +219,7 @@ def _identifying(engine: Engine, looks: Looks, names: Sequence[str], kept: Seque
 def _confirmed(
     engine: Engine, source: Source, search: Search, wanted: Sequence[Candidate], explained: set[tuple[str, str]]
 ) -> list[Dependence]:
-    """The first candidate of the same columns that holds on all rows; `explained` grows by the columns of each.
+    """Return the first candidate of the same columns that holds on all rows; `explained` grows by the columns of each.
 
     A pair counts only where no column of it tells the same alone, or in a pair that comes before: a column that tells
     nearly everything would otherwise be listed once with each column that supplies the rest.

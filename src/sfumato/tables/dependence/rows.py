@@ -55,11 +55,11 @@ class Looks:
         return self.sample.rows == self.total
 
     def given(self, name: str) -> Look:
-        """The rows on which something can be guessed from the values of a column."""
+        """Return the rows on which something can be guessed from the values of a column."""
         return self.by_value.get(name, self.sample)
 
     def numeric(self, name: str) -> bool:
-        """Whether nearly all cells of a column that are not missing are numbers, or dates."""
+        """Return whether nearly all cells of a column that are not missing are numbers, or dates."""
         present = ~self.sample.missing[name]
         numbers = np.isfinite(self.sample.numbers[name][present])
         return len(numbers) > 0 and float(numbers.mean()) >= NUMERIC
@@ -69,7 +69,7 @@ DATES = ("____-__-__%", "__/__/____", "__.__.____")  # how a date is written: th
 
 
 def number_sql(source: Source, cell: str, date: bool) -> str:
-    """A cleaned cell as a number, or NULL; a date is the number of its day."""
+    """Return a cleaned cell as a number, or NULL; a date is the number of its day."""
     if date:
         return _day_sql(cell)
     plain = numeric(source, cell)
@@ -106,7 +106,7 @@ class Cells:
     made: Mapping[str, str] = field(default_factory=dict)
 
     def untouched(self, index: int) -> str:
-        """A cell as it is: enough to draw rows by, and cheaper than a clean one."""
+        """Return a cell as it is: enough to draw rows by, and cheaper than a clean one."""
         name = self.names[index]
         return self.made.get(name) or self.source.column(name).sql
 
@@ -149,7 +149,7 @@ def look_at(engine: Engine, cells: Cells) -> Looks:
 
 
 def _numbers(engine: Engine, source: Source, names: Sequence[str]) -> tuple[dict[str, Floats], frozenset[str]]:
-    """The cells of the sample as numbers, NaN where they are none, and the columns whose cells are dates."""
+    """Return the cells of the sample as numbers, NaN where they are none, and the columns whose cells are dates."""
     dated = [" OR ".join(f"t{i} LIKE '{pattern}'" for pattern in DATES) for i in range(len(names))]
     counted = [f"count(CASE WHEN {dated[i]} THEN 1 END), count(NULLIF(t{i}, ''))" for i in range(len(names))]
     counts = engine.rows(f"SELECT {', '.join(counted)} FROM sampled")[0]
