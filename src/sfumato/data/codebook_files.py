@@ -52,7 +52,7 @@ def read_ddi(raw: bytes, name: str) -> Codebook:
 
 
 class _Reader:
-    """What has been read, and where in the file we are."""
+    """State of the reader: the variables read so far, and the position in the file."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -142,7 +142,7 @@ EXPECTED = "a codebook: a CSV or JSON data dictionary, DDI Codebook (.xml), or a
 
 
 def read_codebook(path: Path, formats: Mapping[str, str] | None = None) -> Codebook:
-    """A codebook by the ending of its file. A SAS catalogue goes by the `formats` of columns instead of their names."""
+    """Return a codebook by the ending of its file. A SAS catalogue is keyed by the `formats` of columns."""
     if not path.is_file():
         raise DataError(f"there is no codebook {path}", expected=EXPECTED, remedy="check the path under [data]")
     note_input(path)
@@ -160,7 +160,7 @@ def read_codebook(path: Path, formats: Mapping[str, str] | None = None) -> Codeb
 
 
 def _from_csv(raw: bytes, name: str) -> Codebook:
-    """A row for each value (column, value, label, missing), and one without a value for the label of the column."""
+    """Read one row for each value (column, value, label, missing), and one without a value for a column's label."""
     try:
         text = raw.decode("utf-8-sig" if detect_encoding(raw) == "utf-8" else detect_encoding(raw))
     except UnicodeDecodeError:

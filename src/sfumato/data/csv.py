@@ -1,4 +1,4 @@
-"""Find out how a text table is written: encoding, separator, quote. Looks at its first megabyte only."""
+"""Detection of encoding, separator and quote of a text table from its first megabyte."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ESCAPES = ("idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefine
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written. `skip` blank lines stand before its first row."""
+    """The way in which a CSV file is written. `skip` blank lines precede its first row."""
 
     separator: str
     quote: str
@@ -41,7 +41,7 @@ class Dialect:
 
     @property
     def native(self) -> bool:
-        """Whether the engine reads it as it is."""
+        """Whether the engine reads the file without a conversion."""
         return self.encoding in NATIVE_ENCODINGS and not self.mixed_ends
 
 
@@ -114,7 +114,7 @@ def detect_encoding(raw: bytes, whole: bool = True) -> str:
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        if not whole and error.start > len(raw) - 4:  # a character cut by the end of the sample
+        if not whole and error.start > len(raw) - 4:  # a character that the end of the sample cuts
             return "utf-8"
         return "cp1252" if any(0x80 <= byte <= 0x9F for byte in raw) else "latin-1"
     return "utf-8"

@@ -1,7 +1,4 @@
-"""A table in memory: any object with `__arrow_c_stream__`, read through Arrow without copying what Arrow can share.
-
-Some rows of the caller's table with some columns recoded, as the same kind of table.
-"""
+"""Tables in memory: reading of any object with `__arrow_c_stream__`, and recoded tables of the caller's kind."""
 
 from __future__ import annotations
 
@@ -37,10 +34,10 @@ def is_frame(table: object) -> bool:
 
 
 class Frame:
-    """A table that the caller holds. `native` is the caller's object, which is never changed.
+    """A table of the caller. `native` is the caller's object, which is never changed.
 
-    Tables of pandas, polars and pyarrow are read from the caller's object each time, so that a change to it is seen in
-    its digest. What may be readable only once (a reader, a relation, any other kind) is read when the frame is made.
+    Tables of pandas, polars and pyarrow are read from the caller's object each time, so that the digest shows a change.
+    Objects of other kinds, which may be readable only once, are read when the frame is made.
 
     >>> import pyarrow
     >>> frame = Frame(pyarrow.table({"age": [31, 42], "sex": ["F", "M"]}))
@@ -81,10 +78,10 @@ class Frame:
 
 
 def content_digest(schema: pyarrow.Schema, batches: Iterable[pyarrow.RecordBatch]) -> str:
-    """SHA-256 over names, types and values of Arrow data.
+    """Return the SHA-256 over names, types and values of Arrow data.
 
-    Each column has three digests: which cells hold a value, how long each value is where that varies, and the bytes of
-    the values. How the rows are parted into batches, and how text is encoded, makes no difference.
+    Each column has three digests: of the cells with a value, of the lengths of the values, and of their bytes. So the
+    division into batches and the encoding of text make no difference.
     """
     columns = [_Column(field.type) for field in schema]
     for batch in batches:
@@ -99,7 +96,7 @@ def content_digest(schema: pyarrow.Schema, batches: Iterable[pyarrow.RecordBatch
 
 
 def file_digest(files: Sequence[Path]) -> str:
-    """Yield the content digest of a table in Parquet files: that of the frame they were written from."""
+    """Return the content digest of a table in Parquet files, which is that of the frame they were written from."""
     import pyarrow
     import pyarrow.parquet
 

@@ -1,11 +1,11 @@
-"""What words in the name of a column say about it, with the role that follows and why.
+"""Roles that follow from words and codes in the names of columns, with their reasons.
 
-The order matters: the first that fits is taken. What can be seen, or what acquaintances and registers know, is a
-quasi-identifier even where the law calls it sensitive (origin, a disability that shows), because a column that is
-released as it is protects nobody who can be recognised by it. What cannot be seen and may hurt (health, money,
-beliefs, crimes) is sensitive.
+The first pattern that fits is taken. A visible attribute, or one that acquaintances and registers know, is a
+quasi-identifier, even where the law calls it sensitive (origin, a visible disability). The reason is that people can be
+recognised by a column that is released unchanged. Attributes that are not visible and may do harm (health, money,
+beliefs, crimes) are sensitive.
 
-Codes by which common files call their columns: ACS and IPUMS, the CPS, NHANES. A code is a whole name, any case.
+Codes are the names of columns in common files: ACS and IPUMS, the CPS, NHANES. Upper and lower case are the same.
 """
 
 from __future__ import annotations
@@ -352,7 +352,7 @@ ALLOCATION = re.compile(r"F[A-Z]{2,8}\d?[PC]")
 
 
 def code_of(name: str) -> Known | None:
-    """What is known about a column called by a code, also where a recode of it has a suffix (`INDP_CAT`)."""
+    """Return the known role of a column with a code as its name, also with the suffix of a recode (`INDP_CAT`)."""
     for spelling in dict.fromkeys((name, SUFFIX.sub("", name))):
         for known in CODES:
             if known.pattern.fullmatch(spelling):

@@ -1,9 +1,8 @@
-"""Write rows as a file of SPSS, Stata or Excel, with labels of what occurs in them and nothing else.
+"""Writing of files for SPSS, Stata and Excel, with labels only for values that occur in the rows.
 
-Generalized columns become codes 1, 2, … whose labels are the categories, as these programs expect; whoever reads the
-file back is told what the codes stand for. The rows are held in memory: that is how the programs' formats are written.
-
-Write a workbook of Excel: the rows on one sheet, the labels of what occurs on another. Text stays text.
+Generalized columns become codes 1, 2, … with the categories as labels, as these programs expect. The meaning of the
+codes is returned, so that the file can be read back. The rows are held in memory, which these formats require. A
+workbook has the rows on one sheet and the labels on another, and text remains text.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ STATA_WORDS = (
 
 @dataclass(frozen=True)
 class Written:
-    """How a written file is read back: its sheet, the columns' own names, and what its codes stand for."""
+    """Settings to read a written file back: its sheet, the columns' own names, and the meaning of its codes."""
 
     names: tuple[str, ...] | None = None
     codes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -86,7 +86,7 @@ def matching_files(path: Path) -> list[Path]:
 
 
 def _parts(folder: Path) -> list[Path]:
-    """The files of a table that stands in a folder in parts. What starts with a dot or a dash below is no part."""
+    """Return the files of a table in parts. A name that starts with a dot or an underline is no part."""
     inside = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
     if any(path.is_dir() for path in inside):
         raise DataError(

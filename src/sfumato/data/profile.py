@@ -1,10 +1,7 @@
-"""What a table's columns look like, before anything is declared about them.
+"""Profiles of columns before anything is declared about them, first rows and distributions of values.
 
-Values that may stand for "missing": codes apart from the rest of a column, a letter among numbers, known phrases.
-
-They are named, never applied: only the publisher knows whether 9 means nine or no answer.
-
-A first look at a table: some of its rows, and how the values of each column are spread.
+Values that may mean "missing" are codes far from the other values of a column, a letter among numbers, and known
+phrases. They are reported and never applied, because only the publisher knows whether 9 means nine or no answer.
 """
 
 from __future__ import annotations
@@ -108,11 +105,10 @@ EXAMPLES = 40  # values of a column of text
 
 @dataclass(frozen=True, repr=False)
 class ColumnProfile:
-    """The figures of one column. `kind` is whole, number, date or text; `typical` holds nine in ten of its values.
+    """Figures of one column. `kind` is whole, number, date or text. `typical` has nine in ten of its values.
 
-    `na_words` are the values that nearly always mean "missing", `candidates` those that may. `examples` are common
-    values of a column of text, for whoever suggests a role; no report shows them. `label` is what the column's codebook
-    calls it.
+    `na_words` are values that nearly always mean "missing", `candidates` values that may. `examples` are common values
+    of a column of text, by which a role is suggested. No report shows them. `label` is the label of the codebook.
     """
 
     name: str

@@ -145,7 +145,7 @@ def _in_pairs(
 
 
 def _taken(engine: Engine, view: str, texts: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
-    """Some columns of a view as a table of clean texts, so that the source is read once; what they are called there."""
+    """Copy some columns of a view to a table of clean texts, so that the source is read once. Return their names."""
     columns = {name: f"t{place}" for place, name in enumerate(texts) if name in names}
     named = ", ".join(f"{texts[name]} AS {column}" for name, column in columns.items())
     engine.run(f"CREATE OR REPLACE TEMP TABLE {TAKEN} AS SELECT {named} FROM {view}")
@@ -238,7 +238,7 @@ def _holds_constant(engine: Engine, cell: str, keys: Sequence[str], counts: _Cou
 
 
 def _telling(engine: Engine, cell: str, key: str) -> int | None:
-    """The number of values of a quasi-identifier where a cell has one, if it varies enough that constancy is news."""
+    """Return the number of values of a quasi-identifier, if it varies enough for constancy to be informative."""
     grouped = f"SELECT count(*) AS n FROM {TAKEN} WHERE {cell} IS NOT NULL GROUP BY {key}"
     distinct, most, rows = engine.rows(
         f"SELECT count(*), coalesce(max(n), 0), CAST(coalesce(sum(n), 0) AS BIGINT) FROM ({grouped}) AS g"

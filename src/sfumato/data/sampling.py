@@ -20,9 +20,9 @@ PLACES = 50  # of a source that rows are taken from
 
 
 def rows_of(source: Source) -> int:
-    """Return how many rows a source has: told by Parquet files, reckoned for text from the length of its first lines.
+    """Return the number of rows of a source: exact for Parquet, estimated for text from the length of its first lines.
 
-    Those of a database or a frame are read all at once and not sampled: 0.
+    It is 0 for a database or a frame, which is read completely and not sampled.
     """
     files = source.files
     if not files:

@@ -1,8 +1,7 @@
-"""Read files of SPSS, Stata and SAS in chunks: codes stay the values, labels and missing codes go into a codebook.
+"""Reading of SPSS, Stata and SAS files in chunks into private Parquet files with columns `c0`, `c1`, …
 
-The packages that read and write labelled files and spreadsheets: the extra `labelled`, asked for when needed.
-
-Parquet that only its owner can read, written batch by batch, with columns called `c0`, `c1`, …
+Codes remain the values. Labels and missing codes go into a codebook. The packages are those of an extra, which are
+imported when they are needed.
 """
 
 from __future__ import annotations

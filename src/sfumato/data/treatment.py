@@ -1,8 +1,8 @@
-"""Deterministic recodings of a released column that is no quasi-identifier: numbers and dates rounded or put in bands.
+"""Treatments, which round numbers and dates or put them in bands, of released columns that are no quasi-identifiers.
 
-A treated column is treated where the source is read, so that every figure and every released row has its treated
-values, and none has the exact ones. The SQL is the same on every engine, in exact decimals: a number is read with
-twelve decimals, and halves are rounded away from zero.
+A column is treated when the source is read, so that every figure and every released row has the treated values. The SQL
+is the same on every engine and computes in exact decimals: a number is read with twelve decimals, and halves are
+rounded away from zero.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _shown(number: Decimal, decimal: str) -> str:
 
 
 def _date_sql(cell: str, unit: DateUnit) -> str:
-    """Return the label of a date's month, quarter, year or decade; a label that stands there already is kept."""
+    """Return the label of a date's month, quarter, year or decade. A cell that is such a label already is kept."""
     turned = f"substr({cell}, 7, 4) || '-' || substr({cell}, 4, 2) || '-' || substr({cell}, 1, 2)"
     day = (
         f"CASE WHEN {cell} LIKE '____-__-__' OR {cell} LIKE '____-__-__ %' OR {cell} LIKE '____-__-__T%' "

@@ -1,7 +1,7 @@
-"""How far the cells of a sheet reach, before a reader takes memory for all cells up to the last one.
+"""Used range of a sheet, which is found before a reader allocates memory for all cells up to the last one.
 
-The parts of an .xlsx file are read as streams. What a sheet states of its own size is not believed, and cells without
-a value do not count: a format that was applied to whole columns makes no table.
+The parts of an .xlsx file are read as streams. The size that a sheet states is not trusted. Cells without a value do
+not count, because a format may be applied to whole columns.
 """
 
 from __future__ import annotations
