@@ -74,8 +74,8 @@ class Source:
     """A readable table. `open_source` makes it from the beginning of a table, without reading its rows.
 
     `path` is the user's text. The rows are read from `files`, which are the files that it named when it was opened.
-    The `originals` are the user's own files where they were converted, and `held` keeps the conversion. `codebook` has the
-    labels of columns and values. Where columns are treated (`data.treatment`), `untreated` is the source before.
+    The `originals` are the user's own files where they were converted, and `held` keeps the conversion. `codebook` has
+    the labels of columns and values. Where columns are treated (`data.treatment`), `untreated` is the source before.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""Read numbers and intervals out of labels, as people and tools write them."""
+"""Parsing of numbers and intervals in labels, in the notations of people and tools."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def listed(values: Sequence[str]) -> str:
 
 
 def from_values(label: str) -> bool:
-    """Whether a label is made of values that occur in the data: a span, or a list. A release names such groups anew.
+    """Return whether a label is made of values in the data, as a span or list. A release renames such groups.
 
     >>> [from_values(label) for label in ("[3 .. 29]", "{clerk | cook}", "[20, 30)", "20-29", "office")]
     [True, True, False, False, False]
@@ -94,7 +94,7 @@ def numbers(labels: Sequence[str], decimal: str = ".") -> list[float] | None:
 
 
 def interval(text: str, decimal: str = ".") -> Interval | None:
-    """Return the interval a label stands for, or None.
+    """Return the interval that a label means, or None.
 
     >>> interval("[20, 30["), interval(">=65").low, interval("north")
     (Interval(low=20.0, high=30.0, low_open=False, high_open=True), 65.0, None)

@@ -1,8 +1,9 @@
 """Mappings of microfiles to the attributes of the groups paper (Tavrov, Chertov 2016, tables 2 to 4).
 
-A run file declares a mapping by recoding and joining columns, by units and ranges, or names a ready one. `acs` is for
-American Community Survey PUMS person files as the Census Bureau publishes them, with all races. `ipums` has the same
-attributes under their IPUMS names. `acs_paper` and `ipums_paper` are restricted to the two races of the paper.
+A run file declares a mapping by recoding and joining columns, by units and ranges, or names a ready one. The mapping
+`acs` is for American Community Survey PUMS person files as the Census Bureau publishes them, with all races. The
+mapping `ipums` has the same attributes under their IPUMS names. In contrast, `acs_paper` and `ipums_paper` are
+restricted to the two races of the paper.
 
 A *pattern* names values of a column: `"55*"` names values with this beginning, `"2..7"` or `"5.."` a range of numbers,
 `""` a blank. Any other pattern is the value itself (numbers are compared as numbers, so `"1"` also matches `01`).

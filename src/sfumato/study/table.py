@@ -1,4 +1,4 @@
-"""Reading a study's table, or another of the same shape, as its declaration says."""
+"""Reading of a study's table, or of another one with the same columns."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _tree(study: Declaration, name: str, source: Source) -> Hierarchy | Builder 
 
 
 def _distance(treatment: Treatment | None) -> str | None:
-    """Bands and parts of dates have an order; that of rounded numbers is known from their values."""
+    """Return the distance of a column. Bands and parts of dates have an order, which rounded numbers have by value."""
     return "ordered" if treatment is not None and (treatment.bands or treatment.unit) else None
 
 

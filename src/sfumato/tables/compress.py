@@ -1,4 +1,4 @@
-"""From a source to its frequency table: one scan of the raw rows, the same SQL on every engine."""
+"""Compression of a source to its frequency table, by one scan of the records with the same SQL on every engine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sfumato.tables.units import Kind, Units, units_from
 
 @dataclass(frozen=True)
 class Use:
-    """How a column takes part: its role, its missing rule, its hierarchy."""
+    """Use of a column in a frequency table: its role, its missing rule and its hierarchy."""
 
     name: str
     role: Role
@@ -124,7 +124,7 @@ def _group(
 
 
 def _check_holders(engine: Engine, holders: Mapping[Kind, str]) -> None:
-    """Every row names its person, and every person one household."""
+    """Check that every row has a person, and every person one household."""
     for kind, name in holders.items():
         without = engine.rows(f"SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM cells WHERE {kind}_text IS NULL")[0][0]
         if without:

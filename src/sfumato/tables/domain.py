@@ -1,9 +1,8 @@
-"""The domain of a column: its labels as codes, and what each label stands for in the column's hierarchy.
+"""Domains of columns, which hold the labels as codes with their leaves in the hierarchy, and the missing rule.
 
 A label is usually a value of the raw table. In a file that was generalized before, it may also be a node of the
-hierarchy, an interval or `*`; then it stands for several leaves, and measures of loss count them.
-
-The missing rule of searches and releases: which rows are kept, and where a missing value stands in a tree.
+hierarchy, an interval or `*`. Then it covers several leaves, and measures of loss count them. The missing rule decides
+which rows are kept, and the position of a missing value in a hierarchy.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ KEYED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.LABEL)  # the columns that 
 
 
 def loss_of_source(loss: Loss, records: int, left_out: int) -> Loss:
-    """Return the loss of the source: a record that the missing rule left out is lost, as a suppressed one is.
+    """Return the loss of the source, where a record that the missing rule left out counts as a suppressed one.
 
-    An increasing function of the loss of the records that entered, so order and dominance do not change.
+    It increases with the loss of the records that entered, so order and dominance do not change.
 
     >>> loss_of_source(0.25, 30, 10), loss_of_source(0.25, 30, 0)
     (0.4375, 0.25)
@@ -82,14 +81,14 @@ Builder = Callable[[Sequence[str], Sequence[int]], Hierarchy]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Domain:
-    """Labels of a column and what they cover.
+    """Labels of a column and the leaves that they cover.
 
-    `covers[code]` leaves of the hierarchy stand under a label, of `leaves` in all; `spans` is the same as a share of
-    the numeric range (None where the leaves are not numbers), `depths` as a share of the hierarchy's height.
-    `distance` is how far apart two values are in t-closeness: equal, ordered (the default of numbers) or hierarchical.
-    `insides` are, for each generalized label behind the leaves, the leaves it stands for.
-    `order` are the leaves in the order in which neighbours may be joined; `along_tree` says that only whole groups of
-    the hierarchy are joined. `value_labels` are what a codebook calls some of the values; nothing is measured by them.
+    `covers[code]` is the number of leaves that a label covers, out of `leaves`. The `spans` are the covered shares of
+    the numeric range (None where the leaves are not numbers), and the `depths` are shares of the hierarchy's height.
+    The `distance` is the distance of values in t-closeness: equal, ordered (the default for numbers) or hierarchical.
+    The `insides` are the leaves of each generalized label, whose codes follow those of the leaves. The `order` has the
+    leaves in the sequence in which neighbours may be joined. With `along_tree` only groups of the hierarchy are joined.
+    The `value_labels` are labels of a codebook, which do not affect any measure.
     """
 
     name: str
@@ -113,7 +112,7 @@ class Domain:
 
     @cached_property
     def harm(self) -> Codes:
-        """What each label of a sensitive column is: harmful to learn, harmless, or missing and so unknown."""
+        """The kind of each label of a sensitive column: harmful, harmless, or missing."""
         kinds = np.full(len(self.labels), HARMFUL, dtype=np.int32)
         kinds[list(self.harmless)] = HARMLESS
         if self.missing is not None:
@@ -134,7 +133,7 @@ class Domain:
 
     @cached_property
     def generalized(self) -> bool:
-        """Whether the column holds labels that stand for more than one leaf."""
+        """Whether the column has labels that cover more than one leaf."""
         return bool(np.any(self.covers[self.counts > 0] > 1))
 
     @property
@@ -144,7 +143,7 @@ class Domain:
         return [code for code in codes if self.labels[code] in (ROOT, self.hierarchy.root)]
 
     def inside(self, code: int) -> Flags:
-        """Return the leaves that a label stands for."""
+        """Return the leaves that a label covers."""
         size = len(self.hierarchy.leaves)
         return np.arange(size) == code if code < size else self.insides[code - size]
 
@@ -167,9 +166,9 @@ def domain_of(
 ) -> Domain:
     """Return the domain of a column from its labels in the data (with counts) and its hierarchy, built if need be.
 
-    Without a declared hierarchy every label is taken as it stands, and only `*` is known to hide something.
-    `order` names the leaves in another order than that of the hierarchy (or, for numbers, than by value);
-    `along_tree` (the default where there is a hierarchy) moves leaves so that each of its groups stands together.
+    Without a declared hierarchy every label is a leaf, except `*`, which covers all. `order` names the leaves in
+    another order than that of the hierarchy or of the numbers. With `along_tree`, the default where there is a
+    hierarchy, the leaves of each group are neighbours.
 
     >>> d = domain_of("sex", {"M": 3, "F": 2, "*": 1})
     >>> d.labels, d.covers.tolist(), d.stars
@@ -213,7 +212,7 @@ def domain_of(
 
 
 class UncoveredError(HierarchyError):
-    """Values of the data that the column's hierarchy does not know."""
+    """Error about values of the data that the column's hierarchy does not have."""
 
     def __init__(self, name: str, labels: Sequence[str], first_row: int | None = None) -> None:
         self.name, self.labels = name, list(labels)
@@ -258,7 +257,7 @@ def _hierarchy(name: str, present: Mapping[str, int], given: Hierarchy | Builder
 def _ordered(
     name: str, tree: Hierarchy, missing: int | None, given: Sequence[str] | None, decimal: str, along_tree: bool
 ) -> tuple[int, ...]:
-    """The leaves in order: as given, else numbers by value and the rest as in the hierarchy, a missing value last."""
+    """Return the leaves in order: as given, or numbers by value and others as in the hierarchy. Missing is last."""
     code_of = {label: code for code, label in enumerate(tree.leaves)}
     if given is None:
         plain = _plain_order(tree, decimal)
@@ -285,7 +284,7 @@ def _plain_order(tree: Hierarchy, decimal: str) -> Counts64:
 
 
 def _along(tree: Hierarchy, order: Counts64) -> Counts64:
-    """The order in which every group of the tree stands together, groups by the first of their leaves in `order`."""
+    """Return the order that keeps the leaves of each group together, groups by their first leaf in `order`."""
     keys = []
     for groups in tree.maps:
         _, first = np.unique(groups[order], return_index=True)

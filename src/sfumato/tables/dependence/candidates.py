@@ -1,10 +1,7 @@
-"""What is asked about a table that was looked at: which column may tell which, on which rows, and how near is near.
+"""Candidates for dependences, found on some rows and counted later on all rows.
 
-Two columns that together tell a third: by counting, for columns with few values.
-
-One column that gives another away: by its values, or by its order where hardly two rows have the same.
-
-Numbers that follow from one or two others by a sum: which lines are worth counting on all rows.
+One column can reveal another by its values, or by its order where the values hardly repeat. Two columns with few values
+can reveal a third by their combinations. A number can be a sum of one or two others.
 """
 
 from __future__ import annotations
@@ -61,10 +58,10 @@ class Search:
         return list(self.looks.sample.codes)
 
     def may_tell(self, name: str, protected: Protected) -> bool:
-        """Return whether a column is asked what it tells of another, alone.
+        """Return whether it is tested what one column alone reveals about another.
 
-        Sensitive columns are not asked about each other, because no outsider knows either; quasi-identifiers that are
-        released unchanged are asked about generalized ones only, and generalized ones about none.
+        Sensitive columns are not tested against each other, because no outsider knows either. Quasi-identifiers that
+        are released unchanged are tested against generalized ones only, and generalized ones against none.
         """
         if name == protected.name:
             return False
@@ -73,14 +70,14 @@ class Search:
         return protected.status == "generalized" and name in self.beside
 
     def may_help(self, name: str, protected: Protected) -> bool:
-        """Return whether a column may be one of two that tell another."""
+        """Return whether a column may be one of two that reveal another."""
         return name != protected.name and not (protected.status == "sensitive" and self._sensitive(name))
 
     def _sensitive(self, name: str) -> bool:
         return any(p.name == name and p.status == "sensitive" for p in self.protected)
 
     def questions(self) -> Iterator[tuple[str, Protected]]:
-        """Yield every column that may tell another alone, and the other."""
+        """Yield every column that may reveal another alone, and the other."""
         for protected in self.protected:
             for name in (*self.kept, *self.beside):
                 if self.may_tell(name, protected):
@@ -125,7 +122,7 @@ VALUES = 30  # values that a column of a pair may have
 
 
 def pair_candidates(search: Search, explained: Collection[tuple[str, str]]) -> list[Candidate]:
-    """Pairs with at least one kept column, where neither column tells the same alone (`explained`)."""
+    """Return pairs with at least one kept column, where neither column reveals the same alone (`explained`)."""
     sample = search.looks.sample
     few = [n for n in (*search.kept, *search.beside) if 2 <= len(sample.hashes[n]) <= VALUES]
     if len(few) < 2:
@@ -173,7 +170,7 @@ def _most_frequent_first(candidates: list[Candidate], kept: Collection[str]) -> 
 
 
 def _together(search: Search, names: tuple[str, str], protected: Protected) -> list[Candidate]:
-    """Return a pair, if on the whole sample it tells what neither of the two does."""
+    """Return a pair if it reveals on the sample what neither of the two columns reveals."""
     sample = search.looks.sample
     columns = search.steps(sample, protected)
     rows = ~sample.missing[protected.name]
@@ -247,7 +244,7 @@ def single_candidates(search: Search, identifying: Collection[str]) -> list[Cand
         if protected.status == "generalized" and name in search.kept and name not in identifying:
             candidates += _following(search, name, protected)
         if protected.rare is not None:
-            candidates.append(Candidate((name,), protected, "finds"))  # some rows may hold too few of them to tell
+            candidates.append(Candidate((name,), protected, "finds"))  # some rows may hold too few of them
     return candidates
 
 
@@ -258,7 +255,7 @@ def _telling(search: Search, name: str, protected: Protected, identifying: bool)
         Candidate((name,), protected, "tells", step, by_order)
         for step in range(max(len(protected.steps), 1))
         for by_order in ways
-        if search.suggests(_tells(search, name, protected, step, by_order), _rows_for(search, name, by_order))
+        if search.suggests(_guessed(search, name, protected, step, by_order), _rows_for(search, name, by_order))
     ]
 
 
@@ -275,7 +272,7 @@ def _rows_for(search: Search, given: str, by_order: bool) -> Look:
     return search.looks.sample if by_order else search.looks.given(given)
 
 
-def _tells(search: Search, name: str, protected: Protected, step: int, by_order: bool) -> Guess:
+def _guessed(search: Search, name: str, protected: Protected, step: int, by_order: bool) -> Guess:
     look = _rows_for(search, name, by_order)
     columns = search.steps(look, protected)
     rows = ~look.missing[protected.name]

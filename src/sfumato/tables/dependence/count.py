@@ -1,18 +1,14 @@
-"""How often a column is guessed right from another: counted on rows in memory, and by the engine on all rows.
+"""Counts of correct guesses of one column from others, on rows in memory and by the engine on all rows.
 
-Both leave the row itself out: the guess for a row is the most frequent value among *other* rows that are alike in what
-is given. Otherwise a column with many values would seem to tell everything, because each of its values occurs once or
-twice and is right about itself. Rows with a value that no other row has are not counted. A guess that a tie leaves open
-is wrong, and so is one that no other row with the same label helps to make.
+The guess for a row is the most frequent value among *other* rows with the same given values. If the row itself counted,
+a column with many values would seem to reveal everything, because each value occurs once or twice. Rows with a unique
+value are not counted. A guess is wrong where there is a tie, or where no other row has the same label.
 
-Numbers that follow from one or two others by a sum: y = a + b·x, y = a + b·x₁ + c·x₂, exactly or nearly.
-
-A total and a part tell the other part, a date of birth tells the age, a rounded copy the number: there hardly a value
-occurs twice, so counting finds nothing. Lines are looked for on many small sets of rows, because a wrong cell among
-thousands bends a fit to all of them, while most small sets hold none; the lines that fit most sets are then fitted to
-the nine tenths of the rows that lie closest to them.
-
-What a search for dependences is asked, and what it answers.
+Numbers may follow from one or two others by a sum: y = a + b·x, y = a + b·x₁ + c·x₂, exactly or nearly. A total and a
+part reveal the other part, a date of birth reveals the age, and a rounded copy the number. Such values hardly repeat,
+so counting finds nothing. Lines are fitted to many small sets of rows, because one wrong cell changes a fit to
+thousands of rows, while most small sets have none. The lines that fit most sets are then fitted to the nearest nine
+tenths of the rows.
 """
 
 from __future__ import annotations
@@ -27,7 +23,7 @@ from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.data.engine import Engine
 from sfumato.data.source import quoted
 
-DENSE = 400_000  # cells of a table of counts that is filled in full
+DENSE = 400_000  # largest number of cells of a dense table of counts
 RIGHT = 0.95  # the share of rows for which a guess must be right
 ERRORS = 0.5  # the share of the errors made without the column that it must remove
 FEW = 0.01  # if fewer than this share of the rows are guessed right that were not before, …
@@ -62,9 +58,9 @@ class Guess:
         return (self.right - self.base) / (self.rows - self.base) if self.rows > self.base else 0.0
 
     def tells(self, slack: float = 0.0) -> bool:
-        """Return whether it is a dependence: right often enough, and not because one value is frequent anyway.
+        """Return whether it is a dependence: often right, and not only because one value is frequent.
 
-        Where only few records are at stake, more of the errors must go. `slack` makes all of it easier.
+        Where few records are affected, more of the errors must be removed. `slack` lowers all thresholds.
 
         >>> Guess(4000, 3984, 3968).tells(), Guess(4000, 4000, 3980).tells()
         (False, True)
@@ -179,7 +175,7 @@ def count_by_value(engine: Engine, rows: str, given: Sequence[str], target: str,
 
 
 def count_rare(engine: Engine, rows: str, given: str, target: str, value: str) -> tuple[int, int]:
-    """Rows of a query with a value, and how many of them stand where most rows with the same `given` have the value."""
+    """Return the number of rows with a value, and of those where most rows with the same `given` have it."""
     flag = f"CASE WHEN {target} = {quoted(value)} THEN 1 ELSE 0 END"
     cells = f"SELECT {given} AS k, {flag} AS m FROM ({rows}) AS a"
     counted = f"SELECT k, count(*) AS n, sum(m) AS m FROM ({cells}) AS b GROUP BY k"
@@ -214,7 +210,7 @@ SETS = 32  # small sets of rows, half of them drawn from rows that miss the same
 SIZE = 12  # rows of a set
 FITS = 0.98  # the share of the variance that a line must explain in a set
 MOST = 0.4  # the share of the sets in which it must
-BETTER = 0.2  # the share of the sets without a fit that a second column must mend
+BETTER = 0.2  # the share of the sets without a fit that a second column must fit
 KEPT = 50  # lines of a column that are looked at further
 ROWS = 4_000  # rows that a line is fitted to
 TRIES = 30  # small fits
@@ -278,7 +274,7 @@ def likely_lines(
     share = np.where(tried >= 3, fitted / (tried + 1), 0.0)  # one set more, so that few sets count for less
     alone = np.maximum(np.diag(share)[:, None], np.diag(share)[None, :])
     pairs = share - alone > BETTER * (1 - alone)
-    share = np.triu(np.where(allowed & (pairs | np.eye(len(data), dtype=np.bool_)), share, 0.0))  # a pair stands once
+    share = np.triu(np.where(allowed & (pairs | np.eye(len(data), dtype=np.bool_)), share, 0.0))  # each pair once
     best = np.argsort(-share, axis=None, kind="stable")[: KEPT + len(data)]
     chosen: list[tuple[int, ...]] = []
     for index in best.tolist():
@@ -393,13 +389,13 @@ Kind = Literal["one_to_one", "many_to_one", "nearly"]
 
 @dataclass(frozen=True)
 class Protected:
-    """A column whose values a reader is not to learn.
+    """A column whose values readers must not learn.
 
-    For a generalized one, `steps` are maps from value (as cleaned text; a missing one is empty) to label, the finest
-    first: the last is what is released, those before are levels between the value and the release. A column that is
-    withheld, sensitive or disguised has none, because a reader has nothing to start from.
+    For a generalized column, `steps` are maps from value (clean text, empty where it is missing) to label, the finest
+    first. The last one is released, and the others are levels between the value and the release. A withheld, sensitive
+    or disguised column has none, because a reader knows no label.
 
-    `rare` is a value whose rows are not to be found, such as membership of a group. A column then counts too if its
+    `rare` is a value whose rows must not be found, such as membership of a group. A column then also counts if its
     values find more than half of these rows and are right more often than wrong.
 
     >>> Protected("zip", "generalized", ({"1011": "101", "1020": "102"}, {"1011": "1", "1020": "1"})).released["1011"]
@@ -418,13 +414,13 @@ class Protected:
 
 @dataclass(frozen=True)
 class Dependence:
-    """A kept column, or two of them, that give a protected one away.
+    """One or two kept columns that reveal a protected column.
 
-    `right` is the share of rows for which the guess from the kept columns and the released label is right, `base` the
-    share from the released label alone. Where a column *follows* from the protected one, both are about guessing the
-    kept column: from the value, and from its released label. `step` is what is guessed: 0 the value, otherwise the
-    label of that step. `rows` were counted: those that are alike to another in what the guess is made from. Where a
-    column *finds* a rare value, `rows` are the rows that have it, and `right` is the share of them that it finds.
+    `right` is the share of rows with a correct guess from the kept columns and the released label, `base` the share
+    from the released label alone. Where a kept column *follows* from the protected one, the kept column is guessed
+    instead: from the value, and from its released label. With `step` 0 the value is guessed, with another one its
+    label. The counted rows are `rows`, which share the given values with another row. Where a column *finds* a rare
+    value, `rows` counts the rows that have it, and `right` is the share of them that it finds.
     """
 
     kept: tuple[str, ...]
@@ -453,7 +449,7 @@ class Dependence:
 
 @dataclass(frozen=True)
 class Identifying:
-    """A kept column that singles records out by itself: the share of rows whose value no other row has."""
+    """A kept column that identifies records: the share of rows with a unique value."""
 
     column: str
     share: float

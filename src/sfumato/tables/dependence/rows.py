@@ -1,9 +1,8 @@
-"""The rows that a search for dependences looks at first: each cell as a code, and as a number where it is one.
+"""Sample of rows for the search for dependences, with each cell as a code, and as a number where it is one.
 
-A table of a million rows and a hundred columns has thousands of pairs of columns, so they are looked at on some rows,
-and what comes near a threshold there is counted on all of them. A sample of rows says nothing about a column with more
-values than the sample has rows: every value would be alone. For such a column rows are drawn by value, that is all rows
-of some of its values.
+A table of a million rows and a hundred columns has thousands of pairs of columns. They are examined on some rows, and
+those near a threshold are counted on all rows. In a sample, the values of a column with very many values do not repeat.
+For such a column, all rows of some of its values are drawn.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ COMMON = 0.005  # a value with this share of the rows is shown well enough by a 
 
 @dataclass(frozen=True)
 class Look:
-    """Some rows of the table. `codes` number the different cells of a column, `hashes` say which cell a code is."""
+    """Some rows of the table. `codes` number the different cells of a column, `hashes` identify the cell of a code."""
 
     rows: int
     codes: Mapping[str, Codes]
@@ -42,7 +41,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Looks:
-    """What was looked at of a table with `total` rows: a sample, and for columns with many values rows by value."""
+    """The drawn rows of a table with `total` rows: a sample, and rows by value for columns with many values."""
 
     total: int
     sample: Look
