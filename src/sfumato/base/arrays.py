@@ -88,6 +88,7 @@ def sort_by(keys: Floats | npt.NDArray[np.integer], places: Codes, number: int, 
     >>> places.tolist()
     [3, 1, 0, 2]
     """
+    # Short runs are sorted by insertion and then merged, which is stable and needs one buffer.
     for begin in range(0, number, RUN):
         for i in range(begin + 1, min(begin + RUN, number)):
             one = places[i]

@@ -21,7 +21,7 @@ from sfumato.hierarchies.labels import interval, number
 
 SHEET, LABELS = "data", "labels"
 MOST_ROWS, MOST_COLUMNS, MOST_TEXT = 1_048_575, 16_384, 32_767
-FIRST_DAY = dt.date(1900, 3, 1)  # before it the program counts a day that never was
+FIRST_DAY = dt.date(1900, 3, 1)  # before this date the program counts a day that did not exist
 WRITTEN = dt.datetime(1970, 1, 1)
 
 
@@ -51,7 +51,7 @@ def write_workbook(path: Path, names: Sequence[str], columns: Sequence[Sequence[
 
 
 def _cells(column: Sequence[Any]) -> Sequence[Any]:
-    """Return a column whose days or moments the program cannot count exactly is written as text."""
+    """Return the cells as text where the program cannot represent their days or moments exactly."""
     days = [cell for cell in column if isinstance(cell, dt.date)]
     early = any((cell.date() if isinstance(cell, dt.datetime) else cell) < FIRST_DAY for cell in days)
     fine = any(isinstance(cell, dt.datetime) and cell.microsecond for cell in days)
@@ -83,7 +83,7 @@ def _write_workbook(sheet: Any, row: int, position: int, cell: Any, formats: dic
 
 
 def _labels(out: Any, names: Sequence[str], columns: Sequence[Sequence[Any]], book: Codebook) -> None:
-    """The labels of columns, and of values that occur."""
+    """Write the sheet with the labels of columns, and of values that occur."""
     lines = []
     for name, column in zip(names, columns, strict=True):
         about = book.column(name)
@@ -103,7 +103,7 @@ def _labels(out: Any, names: Sequence[str], columns: Sequence[Sequence[Any]], bo
             sheet.write_string(row, position, text)
 
 
-LABEL_BYTES = {"sav": 120, "dta": 32_000}  # of a value's label
+LABEL_BYTES = {"sav": 120, "dta": 32_000}  # length of a value's label
 TEXT_BYTES = {"sav": 32_767, "dta": 2_000_000}
 COLUMN_LABEL = {"sav": 255, "dta": 80}  # bytes, and characters
 EXACT = 2.0**53
@@ -123,7 +123,7 @@ class Written:
     sheet: str | None = None
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings of a [data] section that say so."""
+        """Return these settings as a [data] section."""
         result: dict[str, Any] = (
             {"codes": {name: dict(codes) for name, codes in self.codes.items()}} if self.codes else {}
         )
@@ -133,7 +133,7 @@ class Written:
 
 @dataclass
 class _Column:
-    """A column as it is to be written: its cells, and what the file says of it."""
+    """A column to write: its cells and its description."""
 
     cells: Any
     about: ColumnLabels
@@ -263,7 +263,7 @@ def _texts(cells: Any, values: Sequence[str], name: str, about: ColumnLabels, ki
 
 
 def _categories(cells: Any, values: Sequence[str], about: ColumnLabels, kind: str) -> _Column | None:
-    """Categories as codes with labels; None where a label is too long for the format."""
+    """Return categories as codes with labels, or None where a label is too long for the format."""
     ordered = sorted(values, key=_order)
     shown = [group_label(value, about.values) or value for value in ordered]
     if len(set(shown)) < len(shown):
@@ -286,7 +286,7 @@ def _order(label: str) -> tuple[bool, float, str]:
 
 
 def _plain(cells: Any) -> Any:
-    """Return a column for a workbook: text whose every value is a plain number becomes numbers."""
+    """Return a column for a workbook, as numbers if all its texts are plain numbers."""
     import pyarrow
 
     if (
@@ -305,7 +305,7 @@ def _plain(cells: Any) -> Any:
 
 
 def _is_number(value: str) -> bool:
-    """Return whether a text is how a number is written that a program would read back alike.
+    """Return whether a text is a number that programs read and write in the same way.
 
     >>> [_is_number(text) for text in ("39", "2.5", "007", "1e5", "nan", "x")]
     [True, True, False, False, False, False]
@@ -343,7 +343,7 @@ def _day_format(shown: str, kind: str, type_: Any) -> str:
 
 
 def _missing(about: ColumnLabels) -> list[Any]:
-    """What is declared as missing, as SPSS has it: three codes, or a range and a code."""
+    """Return the missing codes in the form of SPSS: at most three codes, or a range and a code."""
     codes: list[Any] = [float(code) if _is_number(code) else code for code in about.missing]
     ranges: list[Any] = [{"lo": low, "hi": high} for low, high in about.ranges]
     if len(ranges) > 1 or len(codes) > (1 if ranges else 3):
@@ -396,7 +396,7 @@ def own_names(names: Sequence[str], kind: str) -> list[str]:
 
 
 def without_time(path: Path, kind: str) -> None:
-    """Take the time of writing out of the head of a file: the public need not know it."""
+    """Remove the time of writing from the header of a file, because a release must not reveal it."""
     with path.open("r+b") as stream:
         head = stream.read(4096)
         if kind == "sav" and head[:3] == b"$FL":

@@ -1,12 +1,11 @@
-"""Columns that number persons or households and repeat: several rows belong to one of them.
+"""Columns that number persons or households and repeat, so that several rows belong to one person or household.
 
-Three things point at such a column. Its role: an identifier that repeats. Its name: a patient, person or household
-number, whatever its role. Its values: few rows have each, and the quasi-identifiers are constant among them, though
-they do not determine each other. A region has many rows, and an occupation says neither age nor sex. Two columns can
-number persons together, as a hospital and the number of a patient in it do: their values say it, where neither does
-alone.
+Such a column is found in three ways. By its role, it is an identifier that repeats. By its name, it is a patient,
+person or household number. By its values, few rows have each value, and the quasi-identifiers are constant within a
+value although they do not determine each other. (A region has many rows, and an occupation determines neither age nor
+sex.) Two columns can number persons together, such as a hospital and the number of a patient in it.
 
-Numbers of persons and households that are written in several ways, so that one person would count as several.
+A number that is written in several ways is refused, because one person would count as several.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ TAKEN = "numbered_rows"
 
 @dataclass(frozen=True)
 class Repeating:
-    """A column whose values are numbers of persons or households: how many there are, and how many rows they have."""
+    """A column of numbers of persons or households, with the count of the numbers and of their rows."""
 
     column: str
     holder: Holder
@@ -128,7 +127,7 @@ def repeating(
 def _in_pairs(
     engine: Engine, names: Sequence[str], partners: Sequence[str], keys: Sequence[str], columns: Mapping[str, str]
 ) -> list[Repeating]:
-    """Pairs of columns that number persons together, by their values alone; neither does by itself."""
+    """Return pairs of columns that number persons together by their values, where neither column does alone."""
     whole = {name: _counts(engine, columns[name]) for name in dict.fromkeys([*names, *partners])}
     repeats = {name: counts for name, counts in whole.items() if 1 < counts.values < counts.rows}
     pairs = {frozenset((one, two)): (one, two) for one in names for two in partners if one != two}
@@ -165,7 +164,7 @@ def _cells(source: Source) -> dict[str, str]:
 def candidates(roles: Mapping[str, Role | None]) -> list[tuple[str, ...]]:
     """Return the columns that can number persons or households: named so, identifiers, or of no known meaning.
 
-    First and last names are looked at together.
+    First and last names are taken together.
 
     >>> candidates({"age": Role.QUASI_IDENTIFIER, "patient_id": Role.DROP, "first name": None, "surname": None})
     [('patient_id',), ('first name', 'surname')]
@@ -183,7 +182,7 @@ def candidates(roles: Mapping[str, Role | None]) -> list[tuple[str, ...]]:
 
 
 def _by_name(column: str, roles: Mapping[str, Role | None]) -> Holder | None:
-    """Whom the name of a column numbers. A declared unit or household is one."""
+    """Return what a column numbers, by its name or because it is declared as unit or household."""
     declared = roles.get(column)
     if declared in (Role.UNIT, Role.HOUSEHOLD):
         return "household" if declared is Role.HOUSEHOLD else "unit"

@@ -43,7 +43,7 @@ Labels = Mapping[str, tuple[Hashes, Sequence[Codes]]]
 
 @dataclass
 class Search:
-    """`labels` are, for each generalized column, the hashes of its values in order and their labels by step."""
+    """State of a search. `labels` are the sorted hashes of a generalized column's values with labels by step."""
 
     looks: Looks
     kept: Sequence[str]
@@ -84,7 +84,7 @@ class Search:
                     yield name, protected
 
     def steps(self, look: Look, protected: Protected) -> list[Codes]:
-        """A protected column on the rows of a look: its values, then the labels of each step; the last is released."""
+        """Return the values of a protected column on some rows, then the labels by step; the last is released."""
         key = (id(look), protected.name)
         if key not in self._known:
             values = look.codes[protected.name]
@@ -107,7 +107,7 @@ class Search:
         return self.looks.numeric(name) and len(self.looks.sample.hashes[name]) >= MANY
 
     def kept_first(self, one: str, two: str) -> tuple[str, str]:
-        """Two columns, first the one that is released unchanged: a kept one before a quasi-identifier."""
+        """Return two columns, the one that is released unchanged first, and a kept one before others."""
         rank = [0 if name in self.kept else 1 if name in self.beside else 2 for name in (one, two)]
         return (one, two) if rank[0] <= rank[1] else (two, one)
 
@@ -117,7 +117,7 @@ def adds(share: float, alone: float) -> bool:
     return share > alone and share - alone >= ERRORS * (1 - alone)
 
 
-PAIR_ROWS = 2_000  # rows that every pair is looked at on; what is near there is looked at on the whole sample
+PAIR_ROWS = 2_000  # rows on which every pair is tested; pairs near the threshold are tested on the sample
 VALUES = 30  # values that a column of a pair may have
 
 
@@ -160,7 +160,7 @@ def pair_candidates(search: Search, explained: Collection[tuple[str, str]]) -> l
 
 
 def _most_frequent_first(candidates: list[Candidate], kept: Collection[str]) -> list[Candidate]:
-    """Pairs in the order of how often their columns occur: of many pairs with one column, that column is named."""
+    """Return pairs ordered by the frequency of their columns, so that a column of many pairs comes first."""
     often = Counter(name for candidate in candidates for name in candidate.kept)
     ordered = []
     for candidate in candidates:
@@ -194,11 +194,13 @@ def score_pairs(
     label: Codes,
     labels: int,
 ) -> tuple[Counts64, Counts64]:
-    """For each pair of columns the rows on which `target` could be guessed from them and its label, and those right.
+    """Return for each pair of columns the rows on which `target` can be guessed from them, and the correct guesses.
 
-    As `guess_by_value` counts them, but without rows that are alone in their label, so that no pair is lost. Rows with
-    a negative target are left out.
+    They are counted as in `guess_by_value`, but without rows that are alone in their label, so that no pair is lost.
+    Rows with a negative target are left out.
     """
+    # A table of a hundred columns has thousands of pairs. The buffers are made once and cleared cell by cell, because
+    # clearing them for each pair would take longer than the counting.
     pairs, rows = len(firsts), len(target)
     tried, right = np.zeros(pairs, np.int64), np.zeros(pairs, np.int64)
     cell_of = np.full(sizes.max() * sizes.max() * labels, -1, np.int32)
@@ -237,7 +239,7 @@ def score_pairs(
 
 
 def single_candidates(search: Search, identifying: Collection[str]) -> list[Candidate]:
-    """What some rows suggest, for each pair of columns in the order in which it is to be counted on all rows."""
+    """Return the candidates for single columns, in the order in which they are counted on all rows."""
     candidates = []
     for name, protected in search.questions():
         candidates += _telling(search, name, protected, name in identifying)
@@ -249,7 +251,7 @@ def single_candidates(search: Search, identifying: Collection[str]) -> list[Cand
 
 
 def _telling(search: Search, name: str, protected: Protected, identifying: bool) -> list[Candidate]:
-    """Finest step first; a column that is unique for most rows can only be looked at in order."""
+    """Return candidates from the finest step on. A column that is unique for most rows is only tested by its order."""
     ways = [False] * (not identifying) + [True] * search.ordered(name)
     return [
         Candidate((name,), protected, "tells", step, by_order)
@@ -297,7 +299,7 @@ PRESENT = 0.5  # the share of a column's numbers beside which the others must be
 
 
 def sum_candidates(search: Search, explained: Collection[tuple[str, str]]) -> list[Candidate]:
-    """Sums of at least one kept column, and of one more that is released unchanged or that outsiders may know."""
+    """Return sums of at least one kept column and another that is released unchanged or known to outsiders."""
     sample = search.looks.sample
     numeric = {n for n in sample.codes if search.looks.numeric(n) and len(sample.hashes[n]) >= 3}
     outside = [p.name for p in search.protected if p.status == "generalized"]

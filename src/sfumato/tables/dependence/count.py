@@ -34,7 +34,7 @@ LEAST = 20  # rows on which a guess must have been tried
 
 @dataclass(frozen=True)
 class Guess:
-    """`right` of `rows` rows were guessed from what is given, `base` of them from the released label alone."""
+    """Result of guesses: `right` of `rows` rows from the given values, and `base` from the released label alone."""
 
     rows: int
     right: int
@@ -50,7 +50,7 @@ class Guess:
 
     @property
     def removed(self) -> float:
-        """The share of the errors made without the column that it removes (Goodman and Kruskal's λ).
+        """The share of the errors without the column that the column removes (Goodman and Kruskal's λ).
 
         >>> Guess(100, 98, 90).removed
         0.8
@@ -83,7 +83,7 @@ def joined(first: Codes, second: Codes) -> Codes:
         return first
     width = int(second.max()) + 1
     keys = first.astype(np.int64) * width + second
-    if (int(first.max()) + 1) * width <= DENSE:  # to number the keys in use is quicker than to sort the rows
+    if (int(first.max()) + 1) * width <= DENSE:  # numbering the used keys is faster than sorting the rows
         numbers = np.cumsum(np.bincount(keys) > 0, dtype=np.int32) - np.int32(1)
         dense: Codes = numbers[keys]
         return dense
@@ -151,7 +151,7 @@ def _two_largest(cells: Codes, target: Codes, count: int) -> tuple[Counts64, Cou
 
 
 def count_by_value(engine: Engine, rows: str, given: Sequence[str], target: str, label: str) -> Guess:
-    """`guess_by_value` on a query's rows, by the engine; given, target and label are expressions of its columns."""
+    """Count as `guess_by_value`, by the engine on a query's rows. The arguments are expressions of its columns."""
     values = ", ".join(f"k{i}" for i in range(len(given)))
     keys = f"{values}, g"
     named = ", ".join(f"{cell} AS k{i}" for i, cell in enumerate(given))
@@ -188,7 +188,7 @@ def count_rare(engine: Engine, rows: str, given: str, target: str, value: str) -
 
 
 def count_by_order(engine: Engine, rows: str, number: str, target: str, label: str) -> Guess:
-    """`guess_by_order` on a query's rows, which have a number r of their own, by the engine."""
+    """Count as `guess_by_order`, by the engine on a query's rows, which have a row number r."""
     cells = f"SELECT {number} AS x, {label} AS g, {target} AS v, {engine.hashed(['r'])} AS h FROM ({rows}) AS a"
     before = "lag(v) OVER (PARTITION BY g ORDER BY x, h)"
     engine.run(
@@ -220,7 +220,7 @@ LOOSE = 0.02  # of the range in which nine tenths of a column lie: near enough
 
 @dataclass(frozen=True)
 class Line:
-    """`target` is about `start` plus each of `names` times its slope."""
+    """A line: `target` is nearly `start` plus each of `names` times its slope."""
 
     target: str
     names: tuple[str, ...]
@@ -245,7 +245,7 @@ def _number(value: float) -> str:
 
 
 def tolerances(values: Floats) -> tuple[float, ...]:
-    """Return how near is near enough: exact (for whole numbers the rounding), and a fiftieth of the usual range."""
+    """Return the two tolerances: exact up to rounding, and a fiftieth of the usual range."""
     low, high = (float(v) for v in np.quantile(values, (0.05, 0.95)))
     if low == high:
         low, high = float(values.min()), float(values.max())
@@ -258,7 +258,7 @@ def tolerances(values: Floats) -> tuple[float, ...]:
 def likely_lines(
     columns: Sequence[Floats], target: Floats, allowed: Flags, rng: np.random.Generator
 ) -> list[tuple[int, ...]]:
-    """Return which of the columns, or which two of them, fit the target in most small sets of rows; the best first.
+    """Return the columns or pairs of columns that fit the target in most small sets of rows, the best first.
 
     Cells that are not finite are missing. `allowed[i, j]` says whether a pair may be looked at, `allowed[i, i]` whether
     one column alone may.
@@ -299,7 +299,7 @@ def _sets(present: Flags, known: Flags, rng: np.random.Generator) -> list[np.nda
 
 
 def _explained(data: Floats, target: Floats) -> Floats:
-    """R² of the target on each pair of columns; on the diagonal, on each column alone. NaN where it is not defined."""
+    """Return R² of the target on each pair of columns, and on the diagonal on each column alone. It may be NaN."""
     y = target - target.mean()
     spread = float(np.sqrt(y @ y))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -318,10 +318,10 @@ def _explained(data: Floats, target: Floats) -> Floats:
 
 
 def fit(names: Sequence[str], target: str, columns: Sequence[Floats], values: Floats, rng: np.random.Generator) -> Line:
-    """Return the line that most rows lie near: the best of many small fits, then fitted again to what lies closest.
+    """Return the line near most rows: the best of many small fits, fitted once more to the nearest rows.
 
-    What counts is how many rows lie near, not how far off the others are: where one of two columns is nearly always 0,
-    a line that ignores it fits nine tenths of the rows without any error.
+    The number of near rows decides and not the distance of the others. Where one of two columns is nearly always 0, a
+    line that ignores it fits nine tenths of the rows without any error.
     """
     data = np.column_stack([np.ones(len(values)), *columns])
     scale = np.maximum(np.abs(data).max(axis=0), 1e-300)
@@ -350,7 +350,7 @@ def fit(names: Sequence[str], target: str, columns: Sequence[Floats], values: Fl
 
 
 def guess_on_line(line: Line, columns: Sequence[Floats], values: Floats, label: Codes, near: float) -> Guess:
-    """Return how many values lie within `near` of the line, and how many of the best constant of their label."""
+    """Return the number of values within `near` of the line, and within `near` of the best constant of their label."""
     right = int((np.abs(values - line.at(columns)) <= near).sum())
     return Guess(len(values), right, max(_constant(values, label, near, offset) for offset in (0.0, near)))
 
@@ -364,7 +364,7 @@ def _constant(values: Floats, label: Codes, near: float, offset: float) -> int:
 
 
 def count_on_line(engine: Engine, rows: str, line: Line, numbers: Sequence[str], value: str, near: float) -> Guess:
-    """`guess_on_line` on a query's rows, which have a label g, by the engine."""
+    """Count as `guess_on_line`, by the engine on a query's rows, which have a label g."""
     cells = [f"{value} AS y", *(f"{x} AS x{i}" for i, x in enumerate(numbers)), "g"]
     engine.run(f"CREATE OR REPLACE TEMP TABLE lined AS SELECT {', '.join(cells)} FROM ({rows}) AS a")
     names = [f"x{i}" for i in range(len(numbers))]
@@ -465,7 +465,7 @@ class Dependences:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A dependence that some rows suggest, and how it is to be counted: by value, by order, or on a line."""
+    """A candidate for a dependence, with the way to count it: by value, by order, or on a line."""
 
     kept: tuple[str, ...]
     protected: Protected
