@@ -34,7 +34,7 @@ BEFORE = "before"  # the earlier file or folder of the target's name
 
 
 def temporary_folder() -> str:
-    """The system's folder for temporary files. Python tries it out by writing a file, which a kill leaves behind."""
+    """Return the system's folder for temporary files. Python tests it with a file, which remains after a kill."""
     if tempfile.tempdir is None:
         named = [os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)]
         usable = (
@@ -193,7 +193,7 @@ def new_folder(path: str | Path, *, private: bool = True, replace: bool = False)
 
 @contextmanager
 def _beside(path: Path) -> Iterator[Path]:
-    """A temporary folder beside a path, on its file system; what killed processes left there is removed first."""
+    """Make a temporary folder next to a path, after removing what killed processes left there."""
     sweep(path.parent, ".")
     with Scratch(f".{path.name[:NAME_CHARACTERS]}-", path.parent, path.name) as scratch:
         yield scratch.path

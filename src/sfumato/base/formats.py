@@ -57,7 +57,7 @@ def read_limited(path: Path, limit: int = MAX_BYTES, *, expected: str = ANYTHING
 
 
 def parse_json(raw: bytes | str, name: str, *, expected: str = ANYTHING, remedy: str = "") -> Any:
-    """What a JSON text holds; `name` is what messages call it.
+    """Return the content of a JSON text. Messages call it `name`.
 
     >>> parse_json('{"k": 5}', "a.json")
     {'k': 5}

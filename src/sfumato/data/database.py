@@ -256,7 +256,7 @@ class Database:
         return DataError(f"{self.title}: there is no such table", expected="a table of the database", remedy=remedy)
 
     def _look(self) -> None:
-        """Ask for the columns, and how each is to be read."""
+        """Find the columns, and the way in which each is read."""
         with self._connected() as cursor:
             cursor.execute(f"SELECT * {self._from} LIMIT 0")
             schema = cursor.fetch_record_batch().schema

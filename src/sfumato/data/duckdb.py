@@ -119,7 +119,7 @@ class DuckEngine:
         self.run(f"CREATE OR REPLACE VIEW {view}_numbered AS SELECT row_number() OVER () AS r, * FROM {view}")
 
     def _read(self, source: Source, database: Database, view: str) -> None:
-        """The rows of a database as a table of ours: read once, so that all that is measured is of one moment."""
+        """Copy the rows of a database to a table once, so that all figures are from the same moment."""
         cells = ", ".join(
             f"CAST(c{position} AS {type_}) AS c{position}" for position, type_ in enumerate(database.types)
         )
@@ -249,7 +249,7 @@ class DuckEngine:
             watcher.join()
 
     def _explained(self, error: duckdb.Error) -> SfumatoError:
-        """Our words for an engine's error. Its own would print the row, and with it sensitive values."""
+        """Return our error for an engine's error, whose text would print a row with sensitive values."""
         message = str(error)
         if isinstance(error, duckdb.OutOfMemoryException):
             return MemoryLimitError(

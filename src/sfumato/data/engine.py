@@ -53,7 +53,7 @@ class Engine(Protocol):
         """Write a query's result in the format and dialect of a source: a file, or a folder of parts in its order."""
 
     def hashed(self, cells: Sequence[str]) -> str:
-        """SQL for a whole number of 64 bits that depends on the cells alone, and looks drawn at random."""
+        """Return SQL for a whole number of 64 bits that looks random and depends on the cells alone."""
 
     def stream(self, sql: str, change: Callable[[Any], Any], view: str, rows: int = 200_000) -> None:
         """Make a view of a query's rows, changed by `change` in Arrow record batches, which can be read once.

@@ -72,7 +72,7 @@ class Frame:
         return _arrow(self.native) if self._once is None else self._once
 
     def digest(self) -> str:
-        """SHA-256 over names, types and values: the same for any chunking, encoding and kind of frame."""
+        """Return the SHA-256 over names, types and values. Batches, encodings and kinds of frames do not change it."""
         table = self.table()
         return content_digest(table.schema, table.to_batches())
 

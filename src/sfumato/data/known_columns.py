@@ -220,7 +220,7 @@ NAME_PART = re.compile(r"\b((first|last|given|middle|family|maiden|second) ?name
 
 
 def number_named(name: str) -> Literal["unit", "household"] | None:
-    """Whom a column numbers by its name: persons, households, or none that it says.
+    """Return what a column numbers by its name: persons, households, or neither.
 
     >>> number_named("PatientID"), number_named("ori_hid"), number_named("SERIALNO"), number_named("region code")
     ('unit', 'household', 'household', None)

@@ -98,7 +98,7 @@ def repeating(
     view: str,
     cells: Mapping[str, str] | None = None,
 ) -> list[Repeating]:
-    """The columns of a view that number persons or households and repeat, by the roles that its columns have so far.
+    """Return the columns of a view that number persons or households and repeat, given the roles so far.
 
     `cells` is the SQL of each column in the view: that of clean text, unless given.
     """

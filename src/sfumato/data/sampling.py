@@ -35,7 +35,7 @@ def rows_of(source: Source) -> int:
 
 
 def sampled(source: Source, rows: int, wanted: int, folder: Path) -> Source:
-    """About `wanted` rows from places all over a source, as a file in `folder`; the source itself if it has no more.
+    """Write about `wanted` rows from all parts of a source to a file in `folder`, or return a smaller source itself.
 
     Only the beginning of a compressed text is used.
     """

@@ -129,7 +129,7 @@ class Source:
         return digest.hexdigest()
 
     def _read_digest(self) -> str:
-        """What was read last, if anything was: so that a fingerprint is that of the rows that were measured."""
+        """Return the digest of the rows that were read last, so that the fingerprint is that of the measured rows."""
         if self.database is not None and self.database.digest is None:
             self.database.scan(self)
         return (self.database.digest if self.database is not None else None) or ""

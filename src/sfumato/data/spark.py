@@ -153,7 +153,7 @@ def _running(context: Any) -> bool:
 
 
 def _limits(options: EngineOptions) -> dict[str, str]:
-    """Our options in Spark's words."""
+    """Return our options as settings of Spark."""
     local = options.master is None or options.master.startswith("local")
     result: dict[str, str] = {}
     if options.master is not None:
@@ -228,7 +228,7 @@ class SparkEngine:
         self._folder = self._scratch.path
 
     def _define(self) -> None:
-        """Our functions (data/engine.py). Lambdas, because PySpark wants its own words as annotations, or none."""
+        """Define our functions (data/engine.py). They are lambdas, because PySpark reads annotations in its own way."""
         from pyspark.sql.functions import arrow_udf
 
         meaning = f"trim(BOTH {quoted(BLANKS)} FROM x)"
@@ -327,7 +327,7 @@ class SparkEngine:
         self._scratch.close()
 
     def _hold(self, name: str, result: Any) -> None:
-        """A temporary table: kept by the workers, in memory or on their disks; what is lost is made again."""
+        """Keep a temporary table on the workers, in memory or on their disks. A lost part is computed once more."""
         from pyspark import StorageLevel
 
         before = self._held.get(name)

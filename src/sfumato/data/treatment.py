@@ -67,7 +67,7 @@ class Treatment:
         return "banded" if self.bands else "rounded"
 
     def words(self) -> str:
-        """What was done to the column, in a sentence."""
+        """Return the treatment of the column in a sentence."""
         if self.bands:
             return f"Put in {len(self.bands) + 1} bands with the edges {', '.join(_shown(e, '.') for e in self.bands)}."
         if self.unit is not None:
@@ -75,7 +75,7 @@ class Treatment:
         return f"Rounded to multiples of {_shown(self.step or Decimal(1), '.')}."
 
     def expects(self) -> str:
-        """What each value must be."""
+        """Return the expected kind of each value."""
         if self.unit is not None:
             return "dates written YYYY-MM-DD, with a time or without, or DD.MM.YYYY; or missing values declared in na"
         return "numbers, or missing values declared in na"

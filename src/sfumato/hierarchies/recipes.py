@@ -239,7 +239,7 @@ def intervals(*widths: float, origin: float = 0.0) -> IntervalRecipe:
 
 
 def quantiles(bins: int = 8) -> QuantileRecipe:
-    """Groups of neighbouring values with about as many records in each of `bins` groups.
+    """Return groups of neighbouring values with about as many records in each of `bins` groups.
 
     Args:
         bins: groups of the finest level.

@@ -37,7 +37,7 @@ class Use:
 
 
 def compress(engine: Engine, source: Source, uses: Sequence[Use], population: Source | None = None) -> FrequencyTable:
-    """Distinct tuples of the quasi-identifiers with counts, and the counts of sensitive and label values.
+    """Return the distinct tuples of the quasi-identifiers with counts, and counts of sensitive values and labels.
 
     Columns whose role takes no part in measuring may be among `uses`; they are passed over.
     """
@@ -278,7 +278,7 @@ def _household_of(engine: Engine) -> Codes:
 
 
 def _values(engine: Engine, domain: Domain, position: int, table: FrequencyTable) -> ValueCounts:
-    """Counts of one more column's values per tuple; they come in the order of the tuples, so no search is needed."""
+    """Return counts of another column's values for each tuple. They are in the order of the tuples already."""
     width = len(table.domains)
     keys = ", ".join(f"q{p}" for p in [*range(width), position])
     arrays = engine.arrays(f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n FROM coded GROUP BY {keys} ORDER BY {keys}")

@@ -295,7 +295,7 @@ def _along(tree: Hierarchy, order: Counts64) -> Counts64:
 
 
 def _standing(tree: Hierarchy, extras: Sequence[str], decimal: str) -> tuple[Codes, Floats, Floats | None, list[Flags]]:
-    """For each leaf and each generalized label: leaves covered (0: unknown), depth, span; and the leaves inside."""
+    """Return for each leaf and generalized label the leaves covered (0: unknown), depth, span and inner leaves."""
     size = len(tree.leaves)
     total = size + len(extras)
     covers, depths, spans = np.ones(total, np.int32), np.zeros(total), np.zeros(total)

@@ -151,7 +151,7 @@ class FrequencyTable:
         return self.units is not None or self.households is not None
 
     def units_for(self, column: str) -> Units | None:
-        """What ℓ, t and the like of a sensitive column count: households where it is constant within them."""
+        """Return the units that ℓ, t and similar measures count: households where the column is constant in them."""
         households = self.households
         if households is not None and column in households.values and households.constant_in(column):
             return households

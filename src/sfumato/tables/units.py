@@ -94,7 +94,7 @@ class Units:
         return Units(self.kind, len(known), int(kept.sum()), tuple_of, unit.astype(np.int32), self.rows[entries], {})
 
     def in_classes(self, index: Index, classes: int, pairs: Pairs | None = None) -> Counts64:
-        """n: the distinct units of each class, or of the classes it hides among.
+        """Return n: the distinct units of each class, or of the classes it hides among.
 
         >>> one = np.array([0, 0, 1], dtype=np.int64)
         >>> units = Units("unit", 2, 2, one, np.array([0, 1, 0], dtype=np.int32), np.ones(3, dtype=np.int64), {})
@@ -114,7 +114,7 @@ class Units:
         return len(np.unique(self.unit[some[index[self.tuple_of]]]))
 
     def first_gone(self, index: Index, rank: Counts64) -> Counts64:
-        """For each unit the least rank of its classes: the unit is suppressed when classes up to that rank are."""
+        """Return the least rank of the classes of each unit, which is suppressed with classes up to that rank."""
         result = np.full(self.number, np.iinfo(np.int64).max)
         np.minimum.at(result, self.unit, rank[index[self.tuple_of]])
         return result
@@ -122,7 +122,7 @@ class Units:
     def with_values(
         self, column: str, index: Index, keys: Counts64, classes: int, width: int, pairs: Pairs | None
     ) -> tuple[Counts64, Floats, Counts64]:
-        """h and w of every (class, value), given as sorted `keys` of class · width + value, and n of every class."""
+        """Return h and w of each (class, value), by sorted `keys` of class · width + value, and n of each class."""
         entries = self.values[column]
         entry, class_of = _spread(index[entries.tuple_of], classes, pairs)
         unit, value, rows = entries.unit[entry], entries.values[entry], entries.rows[entry]

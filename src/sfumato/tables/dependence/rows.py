@@ -116,13 +116,13 @@ class Cells:
         return ", ".join(f"coalesce({cell}, '') AS t{i}" for i, cell in enumerate(cells))
 
     def view(self, engine: Engine) -> None:
-        """All rows that count as the view `searched`."""
+        """Make the view `searched` of all rows that count."""
         engine.run(
             f"CREATE OR REPLACE TEMP VIEW searched AS SELECT r, {self.clean} FROM {self.raw}_numbered WHERE {self.rows}"
         )
 
     def pick(self, engine: Engine, condition: str, more: str = "") -> None:
-        """Some rows as the table `picked`, their cells as they are: an engine would clean those of all rows first."""
+        """Make the table `picked` of some rows with their raw cells, because an engine would clean all rows first."""
         engine.run(
             f"CREATE OR REPLACE TEMP TABLE picked AS SELECT *{more} FROM {self.raw}_numbered "
             f"WHERE ({self.rows}) AND ({condition})"
@@ -163,7 +163,7 @@ def _numbers(engine: Engine, source: Source, names: Sequence[str]) -> tuple[dict
 def _drawn_by_value(
     engine: Engine, cells: Cells, many: Sequence[int], empty: np.int64, sampled: int, total: int
 ) -> dict[str, Look]:
-    """For each column with many values, all rows of some of those values that the sample does not show well."""
+    """Draw all rows of some values, for columns with many values that the sample does not represent well."""
     each = max(BY_VALUE // len(many), 1)
     chosen = {}
     for i in many:
@@ -190,7 +190,7 @@ def _drawn_by_value(
 
 
 def signed(values: Any) -> Hashes:
-    """Hashes as numbers of one type: one engine gives them unsigned."""
+    """Return hashes as signed numbers, because some engines return unsigned ones."""
     hashes: Hashes = np.asarray(values).astype(np.uint64 if np.asarray(values).dtype == np.uint64 else np.int64)
     return hashes.view(np.int64)
 
