@@ -132,10 +132,10 @@ def json_lines(content: Mapping[str, Any]) -> str:
     }
     """
 
-    def text(value: Any) -> str:
+    def text(value: object) -> str:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
-    def entry(value: Any) -> str:
+    def entry(value: object) -> str:
         if isinstance(value, list) and value:
             return "[\n  " + ",\n  ".join(map(text, value)) + "\n ]"
         return text(value)
@@ -143,7 +143,7 @@ def json_lines(content: Mapping[str, Any]) -> str:
     return "{\n " + ",\n ".join(f"{text(key)}: {entry(value)}" for key, value in content.items()) + "\n}"
 
 
-def _deeper(value: Any, depth: int) -> bool:
+def _deeper(value: object, depth: int) -> bool:
     """Return whether lists and objects are nested deeper. A recursion could exceed the limit of Python."""
     held = [value]
     for _ in range(depth + 1):
@@ -159,7 +159,7 @@ def _deeper(value: Any, depth: int) -> bool:
     return True
 
 
-def _writable(value: Any) -> bool:
+def _writable(value: object) -> bool:
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:

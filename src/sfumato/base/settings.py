@@ -46,7 +46,7 @@ class Settings(BaseModel):
             raise InputError(f"{where} is not valid", expected=problem["msg"]) from None
 
 
-def _refuse_unprintable(value: Any, where: str) -> None:
+def _refuse_unprintable(value: object, where: str) -> None:
     """Raise if a text, also inside lists and tables, has characters that cannot be shown or written."""
     if isinstance(value, str):
         held = UNPRINTABLE.search(value)
@@ -116,7 +116,7 @@ def toml_text(settings: Mapping[str, Any], head: Sequence[str] = ()) -> str:
     return text
 
 
-def _entry(name: str, value: Any) -> list[str]:
+def _entry(name: str, value: object) -> list[str]:
     """Return the lines of one key."""
     entry = value if isinstance(value, Noted) else Noted(value)
     line = f"{'' if entry.active else '# '}{toml_key(name)} = {toml_value(entry.value)}"
@@ -141,7 +141,7 @@ def toml_key(name: str) -> str:
     return name if BARE.fullmatch(name) else _quoted(name)
 
 
-def toml_value(value: Any) -> str:
+def toml_value(value: object) -> str:
     """Return a value in one line.
 
     >>> toml_value([1, 0.5, "x", True, {"a b": float("inf")}])
@@ -201,7 +201,7 @@ def _too_deep(name: str) -> StudyError:
     return StudyError(f"the tables of {name} are nested too deeply", expected=f"at most {MOST_DEPTH} levels")
 
 
-def _depth(value: Any) -> int:
+def _depth(value: object) -> int:
     """Return the depth of nested tables and lists. A recursion could exceed the limit of Python."""
     depth, held = 0, [value]
     while held:
@@ -230,7 +230,7 @@ def _digits(value: int) -> str:
         raise StudyError("a number of thousands of digits cannot be written as TOML", expected="numbers") from None
 
 
-def _same(one: Any, two: Any) -> bool:
+def _same(one: object, two: object) -> bool:
     """Return whether settings are equal. A list equals a tuple with the same items, and NaN equals NaN."""
     if isinstance(one, Mapping) and isinstance(two, Mapping):
         return one.keys() == two.keys() and all(_same(one[name], two[name]) for name in one)

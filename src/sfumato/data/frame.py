@@ -202,7 +202,7 @@ def without_index(schema: pyarrow.Schema) -> pyarrow.Schema:
     return pyarrow.schema([field for field in schema if field.name not in index], schema.metadata) if index else schema
 
 
-def _can_be_read_again(native: Any) -> bool:
+def _can_be_read_again(native: object) -> bool:
     package = type(native).__module__.partition(".")[0]
     return package in READ_AGAIN and type(native).__name__ not in ONE_SHOT
 

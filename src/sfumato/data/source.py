@@ -185,7 +185,7 @@ def engine_name(file: Path, folder: Path) -> str:
 
 
 def quoted(text: str) -> str:
-    r"""A text literal in SQL. A backslash is a character for one engine, an escape for another, so it goes by number.
+    r"""Return a text literal in SQL. A backslash is written by its number, because some engines take it as an escape.
 
     >>> print(quoted("it's"), quoted("a\\b"))
     'it''s' ('a' || chr(92) || 'b')

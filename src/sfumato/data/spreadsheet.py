@@ -145,7 +145,7 @@ def _column(cells: Sequence[Any]) -> Any:
     return pyarrow.array([None if cell is None else _text(cell) for cell in whole], pyarrow.string())
 
 
-def _text(cell: Any) -> str | None:
+def _text(cell: object) -> str | None:
     """Return a cell as text: whole numbers without a fraction, days as 2026-11-16, truth values as in the program."""
     if cell == "":
         return None

@@ -297,5 +297,5 @@ def _codebook(meta: Any, letters: Mapping[str, set[str]]) -> Codebook:
     return Codebook(result, (meta.file_label or "").strip())
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> object:
     return float(value) if isinstance(value, int) else value

@@ -155,7 +155,7 @@ RECIPES: dict[str, type[Settings]] = {
 }
 
 
-def _branch(declared: Any) -> str | None:
+def _branch(declared: object) -> str | None:
     """Return the name of the way in which a run file declares a hierarchy."""
     if isinstance(declared, str):
         return "text"

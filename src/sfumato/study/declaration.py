@@ -213,7 +213,7 @@ def declared_columns(lists: Mapping[Role, Names], columns: Mapping[str, Any]) ->
     return {**columns, **{str(name): {"role": str(role)} for name, role in named}}
 
 
-def table_settings(table: Any, settings: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+def table_settings(table: object, settings: Settings | Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the [data] section of a study of a table: one in memory, or a path."""
     kept: dict[str, Any] = settings.model_dump(exclude_unset=True) if isinstance(settings, Settings) else dict(settings)
     kept.update(given)
@@ -227,7 +227,7 @@ def table_settings(table: Any, settings: Any, given: Mapping[str, Any]) -> dict[
     return kept
 
 
-def declared_hierarchy(name: str, given: Any) -> Any:
+def declared_hierarchy(name: str, given: object) -> Any:
     """Return a hierarchy in the form that a run file has it.
 
     >>> declared_hierarchy("sex", {0: ["F", "M"], 1: ["*", "*"]})
@@ -300,7 +300,7 @@ def check_roles(
             )
 
 
-def _rows(levels: list[list[Any]]) -> list[list[str]]:
+def _rows(levels: list[list[object]]) -> list[list[str]]:
     """Return each value once, with its labels from fine to coarse."""
     if len({len(level) for level in levels}) > 1:
         raise HierarchyError("the levels of a hierarchy have different lengths", expected="one label for every value")

@@ -150,7 +150,7 @@ class Study(Declaration):
 
     def __init__(
         self,
-        table: Any = None,
+        table: object = None,
         /,
         *,
         quasi_identifiers: Names = (),
@@ -201,7 +201,7 @@ class Study(Declaration):
     def _repr_html_(self) -> str:
         return study_card(self.title, self.columns)
 
-    def source(self, path: Any = None, *, undecided: bool = False) -> Source:
+    def source(self, path: object = None, *, undecided: bool = False) -> Source:
         """Return the table, or another one that is read in the same way, after a check that every column has a role.
 
         With `undecided`, columns may still be without a role.
@@ -210,7 +210,7 @@ class Study(Declaration):
 
     def table(
         self,
-        path: Any = None,
+        path: object = None,
         *,
         trees: Mapping[str, Hierarchy] | None = None,
         distances: Mapping[str, str] | None = None,
@@ -252,7 +252,7 @@ class Study(Declaration):
         """
         return toml_text(located_settings(self))
 
-    def with_table(self, table: Any) -> Study:
+    def with_table(self, table: object) -> Study:
         """Return the same study of another table.
 
         Args:

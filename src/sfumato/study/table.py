@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from sfumato.data.engine import open_engine
 from sfumato.data.frame import Frame, is_frame
@@ -24,7 +23,7 @@ from sfumato.tables.frequency import FrequencyTable
 BUILT = tuple(RECIPES.values())
 
 
-def source_of(study: Declaration, path: Any, undecided: bool) -> Source:
+def source_of(study: Declaration, path: object, undecided: bool) -> Source:
     """Return the table of a study, or another read the same way: see `Study.source`."""
     settings, frame = study.data, study.frame
     if is_frame(path):
@@ -43,7 +42,7 @@ def source_of(study: Declaration, path: Any, undecided: bool) -> Source:
 
 
 def table_of(
-    study: Declaration, path: Any, trees: Mapping[str, Hierarchy] | None, distances: Mapping[str, str]
+    study: Declaration, path: object, trees: Mapping[str, Hierarchy] | None, distances: Mapping[str, str]
 ) -> FrequencyTable:
     """Return the frequency table of a study, or of another table read the same way: see `Study.table`."""
     source = source_of(study, path, undecided=False)
