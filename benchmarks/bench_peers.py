@@ -64,7 +64,7 @@ def _measured(study: sf.Study, path: Path, records: int) -> str:
     if not records:
         return "– | – | –"
     removed = 30_162 - records
-    found = sf.audit(study.with_data(header=True, names=None, na=(), removed=removed), path)
+    found = sf.audit(study.replace(data={"header": True, "names": None, "na": (), "removed": removed}), path)
     loss = found["general_loss"] / (found.rows * len(study.named(sf.Role.QUASI_IDENTIFIER)))
     return f"{found['k']:.0f} | {loss:.1%} | {removed}"
 

@@ -23,7 +23,7 @@ def main() -> None:
                 sf.publish(sf.pick(front, point=0), own / "release")
                 baselines(study, ks=(2,))
             if name == "channel":
-                sf.search(study.with_channel(engine="optrr", generations=2))
+                sf.search(study.replace(channel={"engine": "optrr", "generations": 2}))
 
 
 if __name__ == "__main__":

@@ -22,15 +22,11 @@ API = {
         {
             "Study": (
                 "with_hierarchies",
-                "with_columns",
-                "with_data",
                 "with_search",
                 "with_seed",
-                "with_engine",
                 "with_accepted",
-                "with_channel",
-                "with_groups",
                 "with_settings",
+                "replace",
                 "with_table",
                 "save",
                 "as_toml",

@@ -161,7 +161,7 @@ def compared(predicted: Mapping[str, Any], happened: Mapping[str, Any]) -> list[
 
 
 def _of(study: Study, source: Source) -> Study:
-    return study if not source.files else study.with_data(path=str(source.path.absolute()))
+    return study if not source.files else study.replace(data={"path": str(source.path.absolute())})
 
 
 @dataclass(frozen=True)

@@ -93,22 +93,22 @@ def test_turning_to_another_system_leaves_what_belonged_to_the_old_one() -> None
 
 
 COPIES: dict[str, tuple[Callable[[sf.Study], sf.Study], str]] = {
-    "data, wrong value": (lambda s: s.with_data(missing="nonsense"), "data.missing = 'nonsense' is not valid"),
-    "data, unknown key": (lambda s: s.with_data(mising="drop"), 'unknown key "mising" in \\[data\\]'),
+    "data, wrong value": (lambda s: s.replace(data={"missing": "nonsense"}), "data.missing = 'nonsense' is not valid"),
+    "data, unknown key": (lambda s: s.replace(data={"mising": "drop"}), 'unknown key "mising" in \\[data\\]'),
     "search, wrong value": (lambda s: s.with_search(max_suppression=2), "search.max_suppression = 2 is not valid"),
     "search, unknown key": (lambda s: s.with_search(suppresion="safe"), 'unknown key "suppresion" in \\[search\\]'),
-    "channel, wrong value": (lambda s: s.with_channel(delta=2), "channel.delta = 2 is not valid"),
-    "channel, unknown key": (lambda s: s.with_channel(delt=0.5), 'unknown key "delt" in \\[channel\\]'),
+    "channel, wrong value": (lambda s: s.replace(channel={"delta": 2}), "channel.delta = 2 is not valid"),
+    "channel, unknown key": (lambda s: s.replace(channel={"delt": 0.5}), 'unknown key "delt" in \\[channel\\]'),
     "columns, no role": (
-        lambda s: s.with_columns({"a": s.columns["PINCP"].model_copy(update={"role": "nonsense"})}),
+        lambda s: s.replace(columns={"a": s.columns["PINCP"].model_copy(update={"role": "nonsense"})}),
         "columns.a.role = 'nonsense' is not valid",
     ),
     "columns, useless key": (
-        lambda s: s.with_columns({"a": ColumnSettings(role=Role.OTHER, distance="equal")}),
+        lambda s: s.replace(columns={"a": ColumnSettings(role=Role.OTHER, distance="equal")}),
         "a.*distance",
     ),
     "groups, wrong value": (
-        lambda s: s.with_groups(GroupsSettings.model_construct(withhold="age", _fields_set={"withhold"})),
+        lambda s: s.replace(groups=GroupsSettings.model_construct(withhold="age", _fields_set={"withhold"})),
         "groups.withhold",
     ),
 }
@@ -125,8 +125,8 @@ def test_copies_keep_what_they_do_not_change(tmp_path: Any) -> None:
     text = '[data]\npath = "t.csv"\nna = ["?"]\n[columns]\nage = { role = "quasi_identifier" }\n[search]\nseed = 3\n'
     (tmp_path / "run.toml").write_text(text)
     study = read(tmp_path / "run.toml")
-    changed = study.with_data(removed=2).with_search(threads=1).with_channel(delta=0.5)
-    changed = changed.with_columns({"sex": ColumnSettings(role=Role.SENSITIVE)})
+    changed = study.replace(data={"removed": 2}).with_search(threads=1).replace(channel={"delta": 0.5})
+    changed = changed.replace(columns={"sex": ColumnSettings(role=Role.SENSITIVE)})
     assert (changed.folder, changed.data.na, changed.data.removed) == (tmp_path, ("?",), 2)
     assert (changed.search.seed, changed.search.threads, changed.channel.delta) == (3, 1, 0.5)
     assert {name: str(column.role) for name, column in changed.columns.items()} == {

@@ -31,7 +31,7 @@ def cuts(adult: sf.FrequencyTable, **settings: object) -> sf.Front:
     columns = {
         name: study.columns[name].model_copy(update={"constrained": False}) for name in ("education", "race", "age")
     }
-    return sf.search(study.with_columns(columns).with_search(**(SMALL | settings)), table=adult)
+    return sf.search(study.replace(columns=columns).with_search(**(SMALL | settings)), table=adult)
 
 
 @pytest.fixture(scope="module")

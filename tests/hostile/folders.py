@@ -57,7 +57,7 @@ def make_folders(folder: Path) -> None:
     people = sf.Study(data={"path": str(folder / "jobs.csv")}, columns={})
     coin = Channel(("job",), JOBS, JOBS, warner(3, 0.6))
     sf.disguise(people, [coin], folder / "disguise", state=folder / "state")
-    sf.search(people.with_channel(columns=["job"], points=3)).save(folder / "channel")
+    sf.search(people.replace(channel={"columns": ["job"], "points": 3})).save(folder / "channel")
     _files_of_ones_own(folder, coin)
 
 

@@ -36,7 +36,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     front.save(folder / "front")
     publish(front, 0, folder / "release", state=folder / "state")
     (folder / "own.toml").write_text(front.study.as_toml(), "utf-8")
-    sf.search(front.study.with_channel(columns=("ill",), points=2).with_search(system="channel")).save(
+    sf.search(front.study.replace(channel={"columns": ("ill",), "points": 2}).with_search(system="channel")).save(
         folder / "channel"
     )
     (folder / "groups").mkdir()

@@ -174,7 +174,7 @@ def test_a_front_of_cuts_beside_them() -> None:
     study = adult_study(
         system="cuts", problem=2, objectives=("k", "general_loss"), algorithm="nsga2", generations=8, population=20
     )
-    study = study.with_columns(education)
+    study = study.replace(columns=education)
     front = sf.search(study)
     found = sf.baselines(study, [5, 10**4], fronts=[front])
     row = found.row("cuts", 5)
@@ -212,7 +212,7 @@ def test_fronts_of_other_studies_are_refused(adult: FrequencyTable) -> None:
             sf.baselines(other, [5], fronts=[front], table=table)
     cuts = replace(front, system="cuts")
     with pytest.raises(InputError, match="another order, breaks or constraint of age"):
-        sf.baselines(study.with_columns(age), [5], fronts=[cuts], table=adult)
+        sf.baselines(study.replace(columns=age), [5], fronts=[cuts], table=adult)
     with pytest.raises(InputError, match="2 fronts of lattice"):
         sf.baselines(study, [5], fronts=[front, front], table=adult)
 
@@ -284,7 +284,7 @@ def test_mondrian_keeps_to_trees_and_says_so(adult: FrequencyTable) -> None:
 
 def test_recorded_figures_are_of_one_table_alone() -> None:
     whole = paper_setting(4)
-    few = whole.with_columns({"race": ColumnSettings(role="drop")})
+    few = whole.replace(columns={"race": ColumnSettings(role="drop")})
     found = sf.baselines(few, [20], methods=["mondrian_strict"])
     assert found.methods == ("mondrian_strict",)
 

@@ -132,7 +132,7 @@ def chosen(study: Study, inspection: Inspection, evaluations: int = EVALUATIONS)
         names = study.named(role)
         if len(names) > 2 * most:
             rest = sorted(names, key=lambda name: missing[name])[most:]
-            study = study.with_columns({name: ColumnSettings(role=Role.DROP) for name in rest})
+            study = study.replace(columns={name: ColumnSettings(role=Role.DROP) for name in rest})
     within = {"k": 3, "distinct_l": 2, "t_closeness": 0.89} if study.named(Role.SENSITIVE) else {"k": 3}
     return study.with_search(**SEARCH, evaluations=evaluations, constraints=within)
 
@@ -154,7 +154,7 @@ def reached(inspection: Inspection, declared: Study, folder: Path, evaluations: 
             if not refused:
                 raise
             left_out |= refused
-            study = study.with_columns({name: ColumnSettings(role=Role.DROP) for name in refused})
+            study = study.replace(columns={name: ColumnSettings(role=Role.DROP) for name in refused})
             continue
         return Outcome(inspection, study, not_chosen, left_out, release)
     raise AssertionError("no release")

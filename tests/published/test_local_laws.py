@@ -38,7 +38,7 @@ def narrowed(name: str, shared: Path, folder: Path) -> Study:
     distinct = {column.name: column.distinct for column in inspection.columns}
     names = [name for name in study.named(Role.QUASI_IDENTIFIER) if 2 <= distinct[name] <= VALUES][:COLUMNS]
     assert len(names) >= 3
-    return study.with_columns({name: ColumnSettings(role=Role.DROP) for name in study.columns if name not in names})
+    return study.replace(columns={name: ColumnSettings(role=Role.DROP) for name in study.columns if name not in names})
 
 
 def quiet(_: int, __: int) -> bool:

@@ -85,7 +85,7 @@ def study_with_an_outlier(folder: Path, suffix: str = ".csv") -> sf.Study:
         pyarrow.parquet.write_table(pyarrow.csv.read_csv(folder / "secretproject.csv"), source)
     if suffix in (".sav", ".dta", ".xlsx"):
         write_labelled(folder / "secretproject.csv", source)
-    return study.with_data(path=str(source)).with_search(seed=SEED)
+    return study.replace(data={"path": str(source)}).with_search(seed=SEED)
 
 
 def write_labelled(table: Path, target: Path) -> None:
@@ -110,7 +110,7 @@ def write_labelled(table: Path, target: Path) -> None:
 def test_a_labelled_release(tmp_path: Path, suffix: str) -> None:
     study = study_with_an_outlier(tmp_path, suffix)
     if suffix != ".xlsx":
-        study = study.with_data(names=("name", "age", "post code", "sex", "ill", "income"))
+        study = study.replace(data={"names": ("name", "age", "post code", "sex", "ill", "income")})
     front = front_of(study, [LEVELS], 30)
     release = publish(front, 0, tmp_path / "out", reason=REASON, state=tmp_path / "state")
     assert {path.suffix for path in release.public.iterdir()} == {suffix, ".json", ".html", ".xml"}

@@ -322,7 +322,7 @@ def test_a_value_called_like_the_rare_ones_is_refused(table: Path, tmp_path: Pat
 
 def test_parquet_statistics_hold_released_values_only(table: Path, tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.csv.read_csv(table), tmp_path / "people.parquet")
-    study = people(tmp_path, {"age": {}, "job": {}}).with_data(path=str(tmp_path / "people.parquet"))
+    study = people(tmp_path, {"age": {}, "job": {}}).replace(data={"path": str(tmp_path / "people.parquet")})
     front = front_with(study, cut(age=("25", "57"), job=("each",))(study.table()))
     release = publish(front, 0, tmp_path / "out", state=tmp_path / "state")
     verify(tmp_path / "out", tmp_path / "people.parquet").raise_if_failed()

@@ -220,7 +220,7 @@ def in_parquet(folder: Path, chance: Chance) -> Any:
     study = people(folder, {"age": {"hierarchy": {"build": "quantile", "bins": 5}}, "job": {}})
     return published(
         folder,
-        study.with_data(path=str(folder / "people.parquet")),
+        study.replace(data={"path": str(folder / "people.parquet")}),
         LevelPlan({"age": 1, "job": 0}, chance.k),
     )
 
@@ -245,7 +245,7 @@ def in_spss(folder: Path, chance: Chance) -> Any:
     missing = {"visits": [float(person.visits) for person in chance.strange[:2]], "town": [JOBS[0]]}
     pyreadstat.write_sav(frame, folder / "people.sav", variable_value_labels=labels, missing_ranges=missing)
     study = people(folder, {"age": {"hierarchy": {"build": "quantile"}}, "job": {}, "town": {}})
-    study = study.with_data(path=str(folder / "people.sav"))
+    study = study.replace(data={"path": str(folder / "people.sav")})
     return published(folder, study, LevelPlan({"age": 1, "job": 0, "town": 0}, chance.k))
 
 

@@ -121,8 +121,8 @@ def test_a_group_release_with_the_two_is_refused_unless_unique_records_are_accep
 def disguised(folder: Path, two: Sequence[Person]) -> Any:
     """The illness disguised by a channel that was designed for this table, beside the jobs."""
     write_people(folder / "people.csv", two)
-    study = people(folder, {}).with_columns({"job": ColumnSettings(role=Role.OTHER)})
-    wanted = study.with_channel(columns=("ill",), engine="exact", points=2).with_search(system="channel")
+    study = people(folder, {}).replace(columns={"job": ColumnSettings(role=Role.OTHER)})
+    wanted = study.replace(channel={"columns": ("ill",), "engine": "exact", "points": 2}).with_search(system="channel")
     chosen = chosen_channel(sf.pick(sf.search(wanted), point=1))
     usual = study.model_copy(update={"policy": PolicySettings()})
     return sf.disguise(usual, [chosen], folder / "out", keep=["job"], state=folder / "state")

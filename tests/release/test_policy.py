@@ -136,7 +136,7 @@ def test_public_texts_do_not_promise_no_others(tmp_path: Path) -> None:
 
 def test_rows_lost_to_missing_values_are_in_both_reports(tmp_path: Path) -> None:
     rows = [["q"], *([["a"], ["b"]] * 20), *([[""]] * 13)]
-    study = table(tmp_path, rows, q="quasi_identifier").with_data(missing="drop")
+    study = table(tmp_path, rows, q="quasi_identifier").replace(data={"missing": "drop"})
     release = publish(
         front_of(study, [{"q": 0}], anything=False),
         0,

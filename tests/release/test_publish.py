@@ -157,7 +157,7 @@ def test_cells_the_dialect_cannot_hold_are_refused(tmp_path: Path) -> None:
 
 
 def test_labels_that_read_as_missing_are_refused(tmp_path: Path) -> None:
-    study = small(tmp_path).with_data(na=("?", "*"))
+    study = small(tmp_path).replace(data={"na": ("?", "*")})
     with pytest.raises(HierarchyError, match="read as missing"):
         publish(front_of(study, [TOP]), 0, tmp_path / "out", state=tmp_path / "state")
 
@@ -270,9 +270,9 @@ def test_formulas_are_neutralised_only_where_asked(tmp_path: Path) -> None:
     columns = {"q": {"role": "quasi_identifier"}, "note": {"role": "other"}}
     study = sf.Study(data={"path": str(tmp_path / "t.csv")}, columns=columns)
     assert {row["note"] for row in rows_of(checked(front_of(study, [{"q": 0}]), tmp_path / "as-is"))} == set(cells)
-    plain = checked(front_of(study.with_data(neutralise_formulas=True), [{"q": 0}]), tmp_path / "plain")
+    plain = checked(front_of(study.replace(data={"neutralise_formulas": True}), [{"q": 0}]), tmp_path / "plain")
     assert {row["note"] for row in rows_of(plain)} == {"'" + cells[0], "'+1+1", "-5", "'@SUM(A1)", "plain"}
-    named = study.with_columns({"q": ColumnSettings(role="quasi_identifier"), "note": ColumnSettings(role="drop")})
+    named = study.replace(columns={"q": ColumnSettings(role="quasi_identifier"), "note": ColumnSettings(role="drop")})
     write_csv(tmp_path / "t.csv", [["q", "note"], *([["=a", "x"], ["b", "y"]] * 4)])
     with pytest.raises(HierarchyError, match="takes for formulas"):
-        publish(front_of(named.with_data(neutralise_formulas=True), [{"q": 0}]), 0, tmp_path / "no")
+        publish(front_of(named.replace(data={"neutralise_formulas": True}), [{"q": 0}]), 0, tmp_path / "no")

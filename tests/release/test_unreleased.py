@@ -27,7 +27,11 @@ def header(path: Path) -> list[str]:
 
 def study_with(folder: Path, role: str) -> sf.Study:
     study = small(folder, income={"role": role})
-    return study.with_data(unit="row", unit_reason="every line is one person") if role == "identifier" else study
+    return (
+        study.replace(data={"unit": "row", "unit_reason": "every line is one person"})
+        if role == "identifier"
+        else study
+    )
 
 
 def channel_of() -> Channel:

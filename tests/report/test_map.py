@@ -49,7 +49,7 @@ def test_the_map_of_a_lattice_front(lattice: sf.Front, adult: sf.FrequencyTable,
 def test_the_map_of_three_objectives(adult: sf.FrequencyTable, tmp_path: Path) -> None:
     study = sf.read(sf.sample("adult-complete"))
     loose = {name: study.columns[name].model_copy(update={"constrained": False}) for name in ("education", "race")}
-    study = study.with_columns(loose).with_search(
+    study = study.replace(columns=loose).with_search(
         system="cuts", problem=4, algorithm=None, max_suppression=0.1, generations=3, population=16, local_search=1
     )
     front = sf.search(study, table=adult)

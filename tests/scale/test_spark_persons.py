@@ -127,7 +127,9 @@ def test_figures_of_a_file_are_those_of_pandas(
     study = study_of(tmp_path / "table.parquet", system, case)
     if engine == "spark":
         conf = {"spark.sql.shuffle.partitions": "2"}
-        study = study.with_engine("spark", EngineOptions(master="local[2]", memory_limit="1g", conf=conf))
+        study = study.replace(
+            engine="spark", engine_options=EngineOptions(master="local[2]", memory_limit="1g", conf=conf)
+        )
     accept = {f"{rule}:row": "a number made for a test" for rule in ("identifying", "dependence")}
     choice = sf.pick(sf.search(study), min_k=2)
     release = sf.publish(choice, tmp_path / "release", accept=accept, state=tmp_path / "state")

@@ -24,7 +24,7 @@ def test_units_and_households_are_the_same_on_both_engines(tmp_path: Path) -> No
     )
     conf = {"spark.sql.shuffle.partitions": "2"}
     options = EngineOptions(master="local[2]", memory_limit="1g", conf=conf)
-    spark = study.with_engine("spark", options)
+    spark = study.replace(engine="spark", engine_options=options)
     one, two = study.table(), spark.table()
     for name in ("units", "households"):
         first, second = getattr(one, name), getattr(two, name)

@@ -1,1 +1,1 @@
-"""Atomic files, trusted folders, limits on foreign files, progress, compiled loops, notebooks."""
+"""Atomic files, trusted folders, limits on untrusted files, progress, compiled loops, notebooks."""

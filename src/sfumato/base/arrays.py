@@ -1,7 +1,7 @@
-"""Types of arrays, and Arrow tables from arrays and lists, put together from their bytes.
+"""Array types, and Arrow tables that are made from arrays and lists.
 
-`pyarrow.table` looks whether what it is given is of pandas, and imports pandas for that wherever it is installed: two
-thirds of a processor second in every command and every worker.
+Arrow tables are made from bytes because `pyarrow.table` imports pandas, where it is installed, to check its input. That
+costs two thirds of a processor second in every command and every worker process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Column = Sequence[str | None] | Sequence[int] | np.ndarray[Any, Any]
 
 
 def arrow_table(columns: Mapping[str, Column]) -> pyarrow.Table:
-    """A table of numbers (arrays, or lists of whole numbers) and texts (other lists, None where one is missing).
+    """Return a table of numbers (arrays, or lists of whole numbers) and texts (other lists, None where one is missing).
 
     >>> arrow_table({"label": ["é", None, ""], "code": np.arange(3, dtype=np.int32), "n": [7, 8, 9]}).to_pylist()[:2]
     [{'label': 'é', 'code': 0, 'n': 7}, {'label': None, 'code': 1, 'n': 8}]
@@ -44,7 +44,7 @@ def _array(values: Column) -> pyarrow.Array:
     if not isinstance(values, np.ndarray) and not (values and all(isinstance(value, int) for value in values)):
         return _texts([None if value is None else str(value) for value in values])
     numbers = np.ascontiguousarray(values, dtype=None if isinstance(values, np.ndarray) else np.int64)
-    if numbers.dtype.kind not in "iuf":  # texts in an array, or something rarer
+    if numbers.dtype.kind not in "iuf":  # texts in an array, or a rare type
         return pyarrow.array(values)
     kind = pyarrow.from_numpy_dtype(numbers.dtype)
     return pyarrow.Array.from_buffers(kind, len(numbers), [None, pyarrow.py_buffer(numbers)])
@@ -62,7 +62,7 @@ def _texts(values: Sequence[str | None]) -> pyarrow.Array:
 
 
 def array_of(table: pyarrow.Table, name: str) -> np.ndarray[Any, Any]:
-    """A column of numbers of which none is missing, as an array.
+    """Return a column of numbers of which none is missing, as an array.
 
     >>> array_of(arrow_table({"n": [7, 8, 9]}), "n").tolist()
     [7, 8, 9]

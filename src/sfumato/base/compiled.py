@@ -1,10 +1,10 @@
-"""How loops are compiled: for one thread, without the interpreter's lock, kept on disk for the next run.
+"""Compilation of loops for one thread, without the interpreter's lock, with a cache on disk.
 
-Machine code is kept under a digest of the source of its module and of all that the module imports here: a loop holds
-the loops it calls, and must not outlive a change in one of them.
+The cache is keyed by a digest of the source of the module and of all modules of the package that it imports. Machine
+code contains the loops that are called, so a change in any of them must invalidate it.
 
-Without numba a loop runs as the plain Python that it is written in: an audit hardly notices, a search would take hours
-and is refused (`need_compiler`).
+Without numba a loop runs as plain Python. An audit takes little longer. A search would take hours and is refused
+(`need_compiler`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sfumato.errors import InputError
 numba: Any
 try:
     import numba
-except ImportError:  # a machine that only audits may do without it
+except ImportError:  # not needed on a machine that only audits
     numba = None
 else:
     from sfumato.base.kernel_cache import KernelCache, ours_alone
@@ -45,13 +45,13 @@ kernels = Path(given or home)  # the package's own folder may be read-only
 
 
 def _without_linear_algebra() -> None:
-    """Keep numba from importing SciPy's linear algebra with its first loop: a third of a second for what no loop uses.
+    """Keep numba from importing SciPy's linear algebra, which no loop uses and which takes a third of a second.
 
-    Only where the process is ours: a caller's own loops may use it.
+    This is done only in processes of the command line, because the loops of a caller may use it.
     """
     blas = "scipy.linalg.cython_blas"
     if ours and blas not in sys.modules:
-        sys.modules[blas] = cast(Any, None)  # counts as not installed
+        sys.modules[blas] = cast(Any, None)  # is treated as not installed
         try:
             importlib.import_module("numba.np.arraymath")
         finally:
@@ -73,15 +73,15 @@ def compiled(function: F) -> F:
     settings.CACHE_DIR = str(folder / digest(Path(function.__code__.co_filename)))
     try:
         kernel._cache = KernelCache(kernel.py_func)
-    except (OSError, RuntimeError):  # no folder to keep it in: it is compiled at every run
+    except (OSError, RuntimeError):  # no folder for the cache: loops are compiled in every run
         pass
     finally:
-        settings.CACHE_DIR = given  # the loops of whoever imports us are kept where they were
+        settings.CACHE_DIR = given  # the cache of a caller's own loops does not change
     return cast(F, kernel)
 
 
 def _plain(function: F) -> F:
-    """The loop as Python runs it: whole numbers wrap around as they do in machine code, without a warning."""
+    """Return the loop in plain Python, where whole numbers overflow without a warning as in machine code."""
 
     @wraps(function)
     def plain(*values: Any) -> Any:
@@ -92,12 +92,12 @@ def _plain(function: F) -> F:
 
 
 def compiling() -> bool:
-    """Whether loops are compiled: what numpy does as well is better left to it where they are not."""
+    """Return whether loops are compiled. Where they are not, numpy is faster for what it can do."""
     return numba is not None
 
 
 def need_compiler(what: str) -> None:
-    """Raise where loops are not compiled, for work that would take hours without."""
+    """Raise where loops are not compiled, for work that would take hours without compilation."""
     if numba is None:
         raise InputError(
             f"{what} needs numba, which is not installed", expected="compiled loops", remedy="pip install numba"
@@ -106,9 +106,9 @@ def need_compiler(what: str) -> None:
 
 @cache
 def usable() -> Path | None:
-    """A folder where machine code can be kept and nobody else can write; None where there is none.
+    """Return a folder for machine code that no other user can write to, or None.
 
-    A home that cannot be written to (that of a container, say) leaves the folder for temporary files.
+    It is among temporary files where the home folder cannot be written to, as in some containers.
     """
     if ours_alone(kernels.absolute(), own=not given):
         return kernels
@@ -119,7 +119,7 @@ def usable() -> Path | None:
 
 @cache
 def digest(file: Path) -> str:
-    """A digest of a module's source and of every module of the package that it imports, near or far."""
+    """Return a digest of the source of a module and of the modules that it imports, directly or indirectly."""
     whole = hashlib.sha256()
     for _, text in sorted(sources(file).items()):
         whole.update(hashlib.sha256(text).digest())
@@ -127,7 +127,7 @@ def digest(file: Path) -> str:
 
 
 def sources(file: Path) -> dict[Path, bytes]:
-    """A module and every module of the package that it imports, near or far, with their text."""
+    """Return the text of a module and of the modules of the package that it imports, directly or indirectly."""
     texts: dict[Path, bytes] = {}
     ahead = [file]
     while ahead:
@@ -140,7 +140,7 @@ def sources(file: Path) -> dict[Path, bytes]:
 
 @cache
 def _read(file: Path) -> tuple[bytes, list[Path]]:
-    """The text of a module, and the files of the package that it imports; a name may be a module of a folder."""
+    """Return the text of a module, and the files of the package that it imports directly."""
     text = file.read_bytes()
     files = []
     for folder, names in IMPORTS.findall(text.decode("utf-8")):

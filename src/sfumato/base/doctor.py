@@ -1,4 +1,4 @@
-"""What is installed, where things are kept, how much there is to work with, and what is missing for which feature."""
+"""Examination of an installation: packages, folders, memory, and what each feature lacks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sfumato.version import __version__
 PACKAGE = "sfumato"
 REQUIREMENT = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*(?P<bounds>[^;]*?)\s*(?:;(?P<marker>.*))?$")
 EXTRA = re.compile(r"""extra\s*==\s*['"]([\w-]+)['"]""")
-FEATURES = {  # what each extra is for; extras of developers are not listed
+FEATURES = {  # extras for developers are not listed
     "web": "the page in the browser (sfumato serve)",
     "labelled": "SPSS, Stata, SAS and Excel",
     "db": "PostgreSQL and SQLite",
@@ -35,7 +35,7 @@ FEATURES = {  # what each extra is for; extras of developers are not listed
 
 @dataclass(frozen=True)
 class Needed:
-    """A package, the versions that will do, and the one that is there (None: it is not)."""
+    """A package, the versions that are supported, and the installed one (None: it is not installed)."""
 
     name: str
     bounds: str
@@ -44,7 +44,7 @@ class Needed:
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature and what is missing for it."""
+    """A feature and the packages that it lacks."""
 
     extra: str
     about: str
@@ -53,7 +53,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder that is written to: what for, whether it can be, and how much room there is."""
+    """A folder that is written to: its purpose, whether it is writable, and the free space."""
 
     purpose: str
     path: str
@@ -63,7 +63,7 @@ class Folder:
 
 @dataclass(frozen=True)
 class Examination:
-    """What `sfumato doctor` found."""
+    """The findings of `sfumato doctor`."""
 
     version: str
     python: str
@@ -78,7 +78,7 @@ class Examination:
 
     @property
     def problems(self) -> list[str]:
-        """What keeps Sfumato itself from working."""
+        """The problems that keep Sfumato itself from working."""
         problems = [f"{one.name} is not installed" for one in self.packages if one.version is None]
         return [*problems, *(f"{one.path} cannot be written: {one.purpose}" for one in self.folders if not one.usable)]
 
@@ -87,7 +87,7 @@ class Examination:
 
 
 def examine() -> Examination:
-    """Look at this installation. Nothing is loaded that is not needed, and nothing leaves the machine."""
+    """Examine this installation. Nothing is loaded that is not needed, and nothing leaves the machine."""
     listed = requirements(importlib.metadata.requires(PACKAGE) or [])
     features = [
         Feature(extra, about, tuple(one.name for one in listed.get(extra, ()) if one.version is None))
@@ -109,7 +109,7 @@ def examine() -> Examination:
 
 
 def requirements(lines: Iterable[str]) -> dict[str, list[Needed]]:
-    """The packages that metadata ask for, by extra; those that are always needed under the empty text.
+    """Return the packages that metadata require, by extra. Those that are always required have the empty name.
 
     >>> requirements(['nowhere-to-be-found>=2,<3; extra == "web"'])
     {'web': [Needed(name='nowhere-to-be-found', bounds='>=2,<3', version=None)]}
@@ -141,14 +141,14 @@ def _folders() -> tuple[Folder, ...]:
 
 
 def _folder(purpose: str, path: Path) -> Folder:
-    """A folder, or the nearest one above it that is there: in that it would be made."""
+    """Return the facts about a folder, or about the nearest existing folder above it."""
     there = next((one for one in (path, *path.parents) if one.exists()), Path("/"))
     usable = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
     return Folder(purpose, str(path), usable, shutil.disk_usage(there).free if usable else None)
 
 
 def _memory() -> tuple[int | None, int | None]:
-    """All memory of the machine and what is free of it, where the system says so."""
+    """Return the total and the free memory of the machine, where the system reports them."""
     try:
         page = os.sysconf("SC_PAGE_SIZE")
         return page * os.sysconf("SC_PHYS_PAGES"), page * os.sysconf("SC_AVPHYS_PAGES")

@@ -1,6 +1,7 @@
-"""Write a file or a folder whole or not at all: under a temporary name, flushed to the disk, then renamed.
+"""Atomic writing of files and folders, and temporary folders.
 
-Temporary folders of our own: private, locked while they are used, and removed later if their process was killed.
+A file or folder is written under a temporary name, flushed to the disk and renamed. Temporary folders are private and
+locked while they are used. Those that a killed process left are removed later.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ except ImportError:  # not on this system: nothing is locked, so nothing is swep
     fcntl = None  # type: ignore[assignment]
 
 PREFIX = "sfumato-"
-UNLOCKED = ".sfumato-unlocked"  # how the name of a folder ends until it is locked
-BEFORE = "before"  # in a folder beside a target: what had the target's name
+UNLOCKED = ".sfumato-unlocked"  # the ending of a folder's name until it is locked
+BEFORE = "before"  # the earlier file or folder of the target's name
 
 
 def temporary_folder() -> str:
-    """The system's folder for temporary files. Python tries it out by writing a file, which a kill leaves behind."""
+    """Return the system's folder for temporary files. Python tests it with a file, which remains after a kill."""
     if tempfile.tempdir is None:
         named = [os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)]
         usable = (
@@ -45,10 +46,10 @@ def temporary_folder() -> str:
 
 
 class Scratch:
-    """A folder that only its owner can look into (0700), and that is removed when it is closed.
+    """A private folder (0700) that is removed when it is closed.
 
-    It holds a lock for as long as the process lives, by which `sweep` tells what a killed process has left. The
-    file of the lock keeps the name of the `target` that the folder stands beside, if it does.
+    It is locked as long as the process lives, so that `sweep` recognizes the folders of killed processes. The lock file
+    holds the name of the `target`, if the folder is made next to one.
     """
 
     LOCK = ".sfumato-owner"
@@ -64,7 +65,7 @@ class Scratch:
                     raise
                 continue  # another process swept it before it was locked
             break
-        # Also at a signal before anybody could close it, and at the end of the process.
+        # Also after a signal before it could be closed, and at the end of the process.
         self._end = weakref.finalize(self, _remove, self.path, handle, os.getpid())
 
     def close(self) -> None:
@@ -81,9 +82,9 @@ class Scratch:
 
 
 def _made(path: Path, lock: str, text: str) -> int | None:
-    """Make a folder with the file of its lock. It gets its name when that is locked, so that nobody sweeps it before.
+    """Make a folder with its lock file. It gets its name after it is locked, so that no process sweeps it before.
 
-    What a kill leaves in between is empty but for that file, and known by its name.
+    If the process is killed in between, the folder holds only that file and is recognized by its name.
     """
     new = path.with_name(path.name + UNLOCKED)
     handle = None
@@ -111,7 +112,7 @@ def _remove(path: Path, handle: int | None, process: int) -> None:
         return
     try:
         _clear(path)
-    except BaseException:  # a signal in the middle: the rest goes too
+    except BaseException:  # after a signal in the middle, the rest is removed too
         _clear(path)
         raise
     finally:
@@ -120,7 +121,7 @@ def _remove(path: Path, handle: int | None, process: int) -> None:
 
 
 def _clear(folder: Path) -> None:
-    """Remove a folder with all that can be removed; last the file of its lock, without which nobody would sweep it."""
+    """Remove a folder as far as possible. The lock file is the last, because `sweep` needs it."""
     ending = folder.with_name(folder.name + UNLOCKED)
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):
@@ -134,7 +135,7 @@ def _clear(folder: Path) -> None:
 
 
 def sweep(parent: str | Path | None = None, prefix: str = PREFIX) -> None:
-    """Remove the folders in `parent` that killed processes of this user left; what cannot be removed stays."""
+    """Remove the folders in `parent` that killed processes of this user left, as far as possible."""
     if fcntl is None:
         return
     with contextlib.suppress(OSError):
@@ -164,17 +165,17 @@ def _sweep_one(folder: Path) -> None:
         os.close(handle)
 
 
-UNFINISHED = "new"  # what a folder is called until it is complete
-NAME_CHARACTERS = 40  # of the target's name in a temporary one, so that it stays within what a file system allows
+UNFINISHED = "new"  # the name of a folder until it is complete
+NAME_CHARACTERS = 40  # the part of the target's name in a temporary one, within the limit of file systems
 UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)  # file systems that cannot flush a directory
 
 
 @contextmanager
 def new_folder(path: str | Path, *, private: bool = True, replace: bool = False) -> Iterator[Path]:
-    """Yield an empty folder that gets the name `path` when the block ends; after any exception nothing is left.
+    """Yield an empty folder that gets the name `path` when the block ends. It is removed after an exception.
 
-    A private folder and everything in it can be read by its owner alone (0700 and 0600), whatever the umask.
-    With `replace` an existing folder gives way to the new one once that is complete.
+    Only its owner can read a private folder and everything in it (0700 and 0600), whatever the umask is.
+    With `replace`, an existing folder is replaced as soon as the new one is complete.
     """
     folder = Path(path).absolute()
     refuse_existing_folder(folder, replace=replace)
@@ -192,20 +193,20 @@ def new_folder(path: str | Path, *, private: bool = True, replace: bool = False)
 
 @contextmanager
 def _beside(path: Path) -> Iterator[Path]:
-    """A temporary folder beside a path, on its file system; what killed processes left there is removed first."""
+    """Make a temporary folder next to a path, after removing what killed processes left there."""
     sweep(path.parent, ".")
     with Scratch(f".{path.name[:NAME_CHARACTERS]}-", path.parent, path.name) as scratch:
         yield scratch.path
 
 
 def unfinished(folder: str | Path) -> bool:
-    """Whether a folder was left behind by a process that ended before the folder got its name."""
+    """Return whether a folder is incomplete because its process ended before the folder got its name."""
     folder = Path(folder).absolute()
     return folder.name == UNFINISHED and folder.parent.name.startswith(".")
 
 
 def _rename(inside: Path, folder: Path, before: Path) -> None:
-    """Give a folder its name; an earlier one of that name is put aside, and back if this fails."""
+    """Give a folder its name. An earlier folder of that name is moved, and moved back if this fails."""
     if not folder.exists():
         inside.rename(folder)
         return
@@ -219,9 +220,9 @@ def _rename(inside: Path, folder: Path, before: Path) -> None:
 
 @contextmanager
 def new_file(path: str | Path, *, overwrite: bool = False, private: bool = False) -> Iterator[Path]:
-    """Yield a path to write to; what is written gets the name `path` when the block ends, or is removed.
+    """Yield a path to write to. The file gets the name `path` when the block ends, and is removed after an exception.
 
-    A private file can be read by its owner alone (0600), whatever the umask.
+    Only its owner can read a private file (0600), whatever the umask is.
     """
     with new_files([path], overwrite=overwrite, private=private) as parts:
         yield parts[0]
@@ -231,10 +232,10 @@ def new_file(path: str | Path, *, overwrite: bool = False, private: bool = False
 def new_files(
     paths: Sequence[str | Path], *, overwrite: bool = False, private: bool = False
 ) -> Iterator[tuple[Path, ...]]:
-    """Yield paths to write to; what is written gets its names together when the block ends.
+    """Yield paths to write to. The files get their names together when the block ends.
 
-    After any exception, and where one of them cannot get its name, all the earlier files are as they were. They are
-    named in the order they are given; a kill in between leaves the later ones as they were.
+    After an exception, or if one of them cannot get its name, all earlier files are restored. The files are named in
+    the order of `paths`. If the process is killed in between, the later ones are unchanged.
     """
     targets = [Path(path) for path in paths]
     for path in targets:
@@ -254,7 +255,7 @@ def new_files(
 
 
 def _replace_all(targets: Sequence[Path], parts: Sequence[Path]) -> None:
-    """Give files their names; earlier files of these names are kept beside the new ones until all is done."""
+    """Give files their names. Earlier files of these names are kept until all are named."""
     kept = {path: part.with_name("earlier") for path, part in zip(targets, parts, strict=True) if path.exists()}
     done: list[Path] = []
     try:
@@ -274,7 +275,7 @@ def _replace_all(targets: Sequence[Path], parts: Sequence[Path]) -> None:
 
 
 def _link(path: Path, other: Path) -> None:
-    """A second name for a file; a copy where the file system has no second names."""
+    """Make a hard link to a file, or a copy where the file system has no hard links."""
     try:
         other.hardlink_to(path)
     except OSError:
@@ -282,12 +283,12 @@ def _link(path: Path, other: Path) -> None:
 
 
 def write_text(path: str | Path, text: str, *, overwrite: bool = False, private: bool = False) -> Path:
-    """Write a file of UTF-8 text, whole or not at all."""
+    """Write a file of UTF-8 text atomically."""
     return write_bytes(path, text.encode("utf-8"), overwrite=overwrite, private=private)
 
 
 def write_bytes(path: str | Path, content: bytes, *, overwrite: bool = False, private: bool = False) -> Path:
-    """Write a file, whole or not at all."""
+    """Write a file atomically."""
     with new_file(path, overwrite=overwrite, private=private) as part:
         part.write_bytes(content)
     return Path(path)
@@ -310,7 +311,7 @@ def refuse_existing(path: Path, *, overwrite: bool) -> None:
 
 
 def refuse_existing_folder(folder: Path, *, replace: bool = False) -> None:
-    """Raise unless a new folder can be made at a path; with `replace` it may take the place of an earlier one."""
+    """Raise unless a new folder can be made at a path. With `replace` it may replace an earlier one."""
     if folder.is_symlink() or (folder.exists() and not (replace and folder.is_dir())):
         raise InputError(f"{folder} already exists", expected="a new folder", remedy="another name")
     if not folder.absolute().parent.is_dir():
@@ -321,7 +322,7 @@ def refuse_existing_folder(folder: Path, *, replace: bool = False) -> None:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn the operating system's errors while something is written into ours, with its path and the reason."""
+    """Turn errors of the operating system into errors of this package, with the path and the reason."""
     try:
         yield
     except OSError as error:
@@ -331,7 +332,7 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def make_private(root: Path) -> None:
-    """Take all permissions on a folder and everything in it from everybody but the owner."""
+    """Remove all permissions of other users on a folder and everything in it."""
     for folder, _, files in os.walk(root):
         Path(folder).chmod(0o700)
         for name in files:
@@ -341,7 +342,7 @@ def make_private(root: Path) -> None:
 
 
 def flush(root: Path) -> None:
-    """Put everything in a folder, and the folders themselves, on the disk."""
+    """Flush everything in a folder, and the folders themselves, to the disk."""
     for folder, _, files in os.walk(root, topdown=False):
         for name in files:
             file = Path(folder, name)
@@ -351,7 +352,7 @@ def flush(root: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Put a file, or the entries of a folder, on the disk."""
+    """Flush a file, or the entries of a folder, to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

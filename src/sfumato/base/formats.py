@@ -1,10 +1,8 @@
-"""JSON files, which may come from anybody: of a bounded size and depth, with finite numbers and text in UTF-8.
+"""Reading of untrusted JSON, Parquet and XML files within limits.
 
-Every JSON file of a folder is read here.
-
-Small Parquet files of our own folders, which may come from anybody: a few bytes can stand for billions of rows.
-
-XML that may come from anybody: no declarations of entities or types, of a bounded depth and number of elements.
+JSON files have a bounded size and depth, finite numbers and text in UTF-8. Every JSON file of a folder is read here.
+The rows of a Parquet file are counted before it is read, because a few bytes can encode billions of rows. XML files
+have no declarations of entities or types, and a bounded depth and number of elements.
 """
 
 from __future__ import annotations
@@ -28,17 +26,17 @@ if TYPE_CHECKING:
 
 
 MAX_BYTES = 256 << 20  # a front of a hundred thousand points has some tens of megabytes
-MAX_DEPTH = 64  # lists and objects inside each other; what is written here has fewer than ten
-HALF = re.compile(r"\\u[dD][89a-fA-F]")  # one of the two halves by which JSON may write a character
+MAX_DEPTH = 64  # of nested lists and objects; own files have fewer than ten
+HALF = re.compile(r"\\u[dD][89a-fA-F]")  # one half of a surrogate pair
 ANYTHING = "a JSON file that Sfumato wrote"
 
 
 def read_json(
     path: str | Path, *, limit: int = MAX_BYTES, expected: str = ANYTHING, remedy: str = "", noted: bool = True
 ) -> Any:
-    """What a JSON file holds. What cannot be read is a `DataError` that names the file and the reason.
+    """Return the content of a JSON file. A file that cannot be read is a `DataError` with its name and the reason.
 
-    A file that is `noted` is an input of the command, which does not write over it.
+    A file that is `noted` is an input of the command, which then does not overwrite it.
     """
     path = Path(path)
     raw = read_limited(path, limit, expected=expected, noted=noted)
@@ -46,7 +44,7 @@ def read_json(
 
 
 def read_limited(path: Path, limit: int = MAX_BYTES, *, expected: str = ANYTHING, noted: bool = True) -> bytes:
-    """The bytes of a regular file, unless there are too many."""
+    """Return the bytes of a regular file, unless there are too many."""
     try:
         with (note_input(path) if noted else path).open("rb") as stream:
             size = os.fstat(stream.fileno()).st_size
@@ -59,7 +57,7 @@ def read_limited(path: Path, limit: int = MAX_BYTES, *, expected: str = ANYTHING
 
 
 def parse_json(raw: bytes | str, name: str, *, expected: str = ANYTHING, remedy: str = "") -> Any:
-    """What a JSON text holds; `name` is what messages call it.
+    """Return the content of a JSON text. Messages call it `name`.
 
     >>> parse_json('{"k": 5}', "a.json")
     {'k': 5}
@@ -100,7 +98,7 @@ def parse_json(raw: bytes | str, name: str, *, expected: str = ANYTHING, remedy:
 
 
 def without_infinities(content: dict[str, Any]) -> dict[str, Any]:
-    """The same without infinities: null instead, and where they stood under "infinite".
+    """Return the same with null for infinities, and their keys under "infinite".
 
     >>> without_infinities({"value": float("inf"), "columns": {"a": float("inf"), "b": 1.0}})
     {'value': None, 'columns': {'a': None, 'b': 1.0}, 'infinite': ['value', 'columns.a']}
@@ -120,9 +118,9 @@ def without_infinities(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def json_lines(content: Mapping[str, Any]) -> str:
-    """A JSON object with a line for each key, and for each entry of a list in it.
+    """Return a JSON object with a line for each key, and for each entry of a list in it.
 
-    Python's own indented form is written letter by letter, and takes long where there are thousands of entries.
+    Python's own indented form is slow with thousands of entries.
 
     >>> print(json_lines({"a": 1, "b": [{"c": 2}, {"c": 3}]}))
     {
@@ -134,10 +132,10 @@ def json_lines(content: Mapping[str, Any]) -> str:
     }
     """
 
-    def text(value: Any) -> str:
+    def text(value: object) -> str:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
-    def entry(value: Any) -> str:
+    def entry(value: object) -> str:
         if isinstance(value, list) and value:
             return "[\n  " + ",\n  ".join(map(text, value)) + "\n ]"
         return text(value)
@@ -145,8 +143,8 @@ def json_lines(content: Mapping[str, Any]) -> str:
     return "{\n " + ",\n ".join(f"{text(key)}: {entry(value)}" for key, value in content.items()) + "\n}"
 
 
-def _deeper(value: Any, depth: int) -> bool:
-    """Whether lists and objects are nested deeper; level by level, because they may be deeper than Python calls."""
+def _deeper(value: object, depth: int) -> bool:
+    """Return whether lists and objects are nested deeper. A recursion could exceed the limit of Python."""
     held = [value]
     for _ in range(depth + 1):
         inside: list[Any] = []
@@ -161,7 +159,7 @@ def _deeper(value: Any, depth: int) -> bool:
     return True
 
 
-def _writable(value: Any) -> bool:
+def _writable(value: object) -> bool:
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
@@ -178,7 +176,7 @@ MAX_COLUMNS = 10_000
 
 
 def read_parquet(path: Path, columns: Sequence[str], *, limit: int = MAX_ROWS, expected: str) -> pyarrow.Table:
-    """Some columns of whole numbers, unless there are too many rows. What cannot be read is a `DataError`."""
+    """Return some columns of whole numbers, unless there are too many rows. Any other file is a `DataError`."""
     import pyarrow
     import pyarrow.parquet
 
@@ -198,14 +196,14 @@ def read_parquet(path: Path, columns: Sequence[str], *, limit: int = MAX_ROWS, e
 
 
 def write_numbers(path: Path, columns: Mapping[str, Counts64]) -> None:
-    """Named columns of whole numbers, of one length."""
+    """Write named columns of whole numbers of one length."""
     import pyarrow.parquet
 
     pyarrow.parquet.write_table(arrow_table(columns), path)
 
 
 def read_numbers(path: Path, *, expected: str) -> dict[str, Counts64]:
-    """The columns that `write_numbers` wrote, whatever their names."""
+    """Return the columns that `write_numbers` wrote, whatever their names."""
     import pyarrow
     import pyarrow.parquet
 
@@ -224,26 +222,26 @@ MOST_DEPTH, MOST_ELEMENTS = 32, 200_000
 
 @dataclass
 class Element:
-    """An element: its name, the text directly in it, the elements in it."""
+    """An element: its name, its own text, and the elements in it."""
 
     name: str
     text: str = ""
     inside: list[Element] = field(default_factory=list)
 
     def all(self, name: str) -> Iterator[Element]:
-        """Every element of a name at any depth, in the order of the file."""
+        """Yield every element of a name at any depth, in the order of the file."""
         for element in self.inside:
             if element.name == name:
                 yield element
             yield from element.all(name)
 
     def said(self, name: str) -> str | None:
-        """The text of the first element of a name directly in this one, None if there is none."""
+        """Return the text of the first element of a name directly in this one, None if there is none."""
         return next((element.text.strip() for element in self.inside if element.name == name), None)
 
 
 def parse_xml(raw: bytes, name: str, *, expected: str) -> Element:
-    """The root element of a text; `name` is what messages call it. Attributes are not kept.
+    """Return the root element of a text without attributes. Messages call the text `name`.
 
     >>> parse_xml(b"<a><b>5</b><b>6</b></a>", "a.xml", expected="a list").said("b")
     '5'

@@ -1,4 +1,7 @@
-"""Machine code on disk. Loading it runs it, so it is kept where nobody else can write, and under a checksum."""
+"""Cache of machine code on disk.
+
+Machine code that is loaded is run. So it is kept in a folder that no other user can write to, with a checksum.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ CHECKSUM = hashlib.sha256().digest_size
 
 
 def ours_alone(folder: Path, *, own: bool) -> bool:
-    """Make a folder for this user alone; whether it is one, and nobody else can put another in its stead.
+    """Make a private folder, and return whether it is private and no other user can replace it.
 
-    A folder of our `own` that others could have written to is emptied; any other is not used.
+    A folder of our `own` that others could have written to is emptied. Any other such folder is not used.
     """
     try:
         if not hasattr(os, "geteuid"):  # a system without such permissions
@@ -40,7 +43,7 @@ def ours_alone(folder: Path, *, own: bool) -> bool:
 
 
 def _trusted(status: os.stat_result, *, sticky: bool) -> bool:
-    """Whether a folder belongs to this user or to root, and others cannot rename what it holds."""
+    """Return whether a folder belongs to this user or to root, and others cannot rename its entries."""
     if status.st_uid not in (os.geteuid(), 0):
         return False
     writable = status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and not _own_group(status.st_gid))
@@ -48,7 +51,7 @@ def _trusted(status: os.stat_result, *, sticky: bool) -> bool:
 
 
 def _own_group(number: int) -> bool:
-    """Whether a group is the one that some systems make for each user."""
+    """Return whether a group is the one that some systems make for each user."""
     import grp
     import pwd
 
@@ -60,7 +63,7 @@ def _own_group(number: int) -> bool:
 
 
 class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
-    """The index and the data of a function; what does not have its checksum counts as absent."""
+    """The index and the data of a function. Data without their checksum count as missing."""
 
     def _load_index(self) -> dict[Any, str]:
         try:
@@ -93,7 +96,7 @@ def _unpacked(path: Path) -> Any:
 
 
 class KernelCache(FunctionCache):  # type: ignore[misc]
-    """Keeps what a function was compiled to; where it cannot, the function is compiled again the next time."""
+    """Cache of compiled functions. A function that cannot be saved is compiled in the next run."""
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)
@@ -101,7 +104,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         self._cache_file = _CheckedFile(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What was kept. The rules of numba's types take long to set up and are only needed to compile."""
+        """Return the cached function without numba's typing rules, which only compilation needs."""
         rtsys.initialize(target_context)
         try:
             return self._load_overload(sig, target_context)

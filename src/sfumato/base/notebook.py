@@ -1,10 +1,6 @@
-"""A result as a small piece of HTML: one line, a small table, a picture beside it. Every text is escaped.
+"""Results in notebooks: HTML cards, small pictures, plotly figures, and frames of the caller's kind.
 
-Small pictures as SVG text: points over two axes, bars, one bar in parts. They need no script.
-
-A plotly figure in the colours of the reports.
-
-Figures as a frame of the caller's kind.
+A card has one line, a small table and a picture. Every text is escaped. The pictures are SVG text without scripts.
 """
 
 from __future__ import annotations
@@ -24,7 +20,7 @@ HEAD = CELL + ";font-weight:600;border-bottom:1px solid #9aa5b1"
 def card(
     title: str, heads: Sequence[str], rows: Sequence[Sequence[object]], picture: str = "", notes: Sequence[str] = ()
 ) -> str:
-    """HTML of a result. `picture` is HTML of ours (an SVG); everything else is text.
+    """Return the HTML of a result. `picture` is trusted HTML (an SVG). Everything else is text.
 
     >>> "&lt;b&gt;" in card("Audit", ["name"], [["<b>"]])
     True
@@ -49,7 +45,7 @@ def card(
 
 
 def some(rows: Sequence[Sequence[object]], limit: int = 10) -> list[Sequence[object]]:
-    """The first rows, and how many more there are.
+    """Return the first rows, and how many more there are.
 
     >>> some([[1, 2], [3, 4], [5, 6]], 2)
     [[1, 2], [3, 4], ['… and 1 more', '']]
@@ -60,7 +56,7 @@ def some(rows: Sequence[Sequence[object]], limit: int = 10) -> list[Sequence[obj
 
 
 def short(value: float | None) -> str:
-    """A figure in few digits.
+    """Return a figure in few digits.
 
     >>> short(30162.0), short(0.41303627), short(None), short(float("inf"))
     ('30,162', '0.413', '–', '∞')
@@ -87,7 +83,7 @@ def points_picture(
     log: bool = False,
     mark: tuple[float, float] | None = None,
 ) -> str:
-    """Points over two axes and a mark among them; values that are not finite are left out."""
+    """Return points over two axes with one of them marked. Values that are not finite are left out."""
     drawn = [*zip(xs, ys, strict=True), *([mark] if mark is not None else [])]
     held = [
         (position, x, y)
@@ -109,7 +105,7 @@ def points_picture(
 
 
 def bars_picture(names: Sequence[str], heights: Sequence[float], *, x_title: str, y_title: str) -> str:
-    """Bars from zero, named below."""
+    """Return bars from zero with their names below."""
     highest = max(heights, default=0) or 1
     width = (WIDTH - LEFT - RIGHT) / max(len(heights), 1)
     parts = []
@@ -125,7 +121,7 @@ def bars_picture(names: Sequence[str], heights: Sequence[float], *, x_title: str
 
 
 def parts_picture(parts: Sequence[tuple[str, float]]) -> str:
-    """One bar in parts, each named with its size."""
+    """Return one bar in parts, each named with its size."""
     held = [(name, size) for name, size in parts if size > 0]
     total = sum(size for _, size in held) or 1.0
     drawn, x = [], 0.0
@@ -186,13 +182,13 @@ def _short(value: float) -> str:
 
 
 INK, GRID = "#1f2933", "#e4e7eb"
-NUMBERS = {"exponentformat": "none", "separatethousands": True}  # 10,000 and not 10k, which may stand for ten of k
+NUMBERS = {"exponentformat": "none", "separatethousands": True}  # 10,000 and not 10k, which may be read as ten times k
 
 
 def plotly_figure(
     traces: Sequence[Mapping[str, Any]], x: Mapping[str, Any], y: Mapping[str, Any], height: int = 340
 ) -> Any:
-    """A figure of plotly, to be shown, changed or written by its own methods."""
+    """Return a plotly figure in the colours of the reports."""
     import plotly.graph_objects as go
 
     axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID, "title": {"standoff": 8}, **NUMBERS}
@@ -205,7 +201,12 @@ def plotly_figure(
         xaxis=axis | dict(x),
         yaxis=axis | dict(y),
         showlegend=len(traces) > 1,
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},  # beside it, a narrow page has no room
+        legend={
+            "orientation": "h",
+            "x": 0,
+            "y": 1.02,
+            "yanchor": "bottom",
+        },  # a narrow page lacks space at the side
         bargap=0.08,
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
@@ -217,7 +218,7 @@ KINDS = ("pandas", "polars", "pyarrow")
 
 
 def to_frame(columns: Mapping[str, Sequence[Any]], kind: str | None = None) -> Any:
-    """Columns as a frame of pandas, polars or pyarrow; unless a kind is asked for, of the first that is installed.
+    """Return columns as a frame of the `kind`, or else of the first of pandas, polars and pyarrow that is installed.
 
     >>> to_frame({"k": [1, 2]}, "pyarrow").num_rows
     2

@@ -1,6 +1,6 @@
-"""Stages of long work: named, timed, and told to whoever listens, with how far each is where that is known.
+"""Named and timed stages of long work, reports of their progress, and the progress bar.
 
-A bar of progress: HTML that is replaced in a notebook, a line that is written again in a terminal.
+The bar is HTML that is replaced in a notebook, and a line that is rewritten in a terminal.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Progress = Callable[[int, int], bool | None]  # called with (done, total); True 
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage that has ended: seconds by the clock and of the processor, and the most memory held until then.
+    """A finished stage: seconds of the clock and of the processor, and the peak memory until then.
 
-    The seconds of a stage are its own: those of stages inside it are theirs. So the seconds of all stages add up to
-    no more than the work took.
+    The seconds of inner stages are not counted in the outer stage, so the seconds of all stages add up to at most the
+    time of the work.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Stage:
 
 @dataclass
 class Recorder:
-    """What has been done so far. Stages that repeat stand there once for each time."""
+    """Record of the finished stages. A stage that repeats is recorded each time."""
 
     tell: Tell | None = None
     outer: Recorder | None = None
@@ -54,11 +54,11 @@ class Recorder:
 
     @property
     def heard(self) -> bool:
-        """Whether anybody listens to how far a stage is."""
+        """Whether a listener receives the progress of a stage."""
         return self.tell is not None or (self.outer is not None and self.outer.heard)
 
     def share(self, share: float | None) -> None:
-        """Tell how far the stage is that is under way."""
+        """Report the progress of the current stage."""
         if self.tell is not None and self.open:
             self.tell(self.open[-1], share)
         if self.outer is not None:
@@ -71,7 +71,7 @@ class Recorder:
             self.outer.began(name)
 
     def ended(self, stage: Stage) -> None:
-        """Note a stage with all that it took, less what the stages inside it took."""
+        """Record a stage with its time, less the time of the stages inside it."""
         self.open.pop()
         clock, cpu = self.inside.pop()
         own = replace(stage, seconds=max(stage.seconds - clock, 0.0), cpu_seconds=max(stage.cpu_seconds - cpu, 0.0))
@@ -87,7 +87,7 @@ _active: ContextVar[Recorder | None] = ContextVar("stages", default=None)
 
 
 def active() -> Recorder | None:
-    """The recorder in force, if any."""
+    """Return the active recorder, if there is one."""
     return _active.get()
 
 
@@ -110,7 +110,7 @@ def recording(tell: Tell | None = None) -> Iterator[Recorder]:
 
 @contextmanager
 def stage(name: str) -> Iterator[None]:
-    """A stage of the work. Where nobody records it costs nothing."""
+    """Mark a stage of the work. Without a recorder it costs nothing."""
     recorder = _active.get()
     if recorder is None:
         yield
@@ -126,7 +126,7 @@ def stage(name: str) -> Iterator[None]:
 
 
 def peak_memory() -> int:
-    """The most bytes this process ever held; 0 where the system does not tell."""
+    """Return the peak memory of this process in bytes, or 0 where the system does not report it."""
     with suppress(OSError):  # Linux; what `resource` says there includes the process that started this one
         for line in Path("/proc/self/status").read_text("ascii", "replace").splitlines():
             if line.startswith("VmHWM:"):
@@ -143,9 +143,9 @@ WIDTH = 30
 
 
 class ProgressBar:
-    """Shows how far a search is. Give it to `sf.search(study, progress=sf.ProgressBar())`, or say `progress=True`.
+    """A progress bar for `sf.search(study, progress=sf.ProgressBar())`, or `progress=True`.
 
-    A step is shown only where it changes what is seen, so that a search does not wait for its bar.
+    A step is shown only where it changes the bar, so that a search does not wait for it.
 
     >>> import io
     >>> out = io.StringIO()
@@ -181,12 +181,12 @@ class ProgressBar:
         return False
 
     def finish(self) -> None:
-        """Show that all is done: a search may end before its last step, when nothing is left to decide."""
+        """Show that the search is complete, which may be before its last step."""
         self(1, 1)
 
 
 def _notebook() -> Callable[[str], None] | None:
-    """What replaces a piece of HTML in the notebook that runs us; None elsewhere."""
+    """Return the function that replaces HTML in the running notebook, or None elsewhere."""
     shell = sys.modules.get("IPython")
     running: Any = shell.get_ipython() if shell is not None else None
     if running is None or not hasattr(running, "kernel"):

@@ -1,6 +1,6 @@
-"""What every section of a run file is: frozen, checked, without unknown keys.
+"""The base class of the sections of a run file, and reading and writing of TOML.
 
-TOML as our run files are written and read: what is written reads back as it was, what is read has limits.
+TOML is read within limits. Text that does not read back unchanged is never written.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Settings(BaseModel):
 
     @classmethod
     def checked(cls, **values: Any) -> Self:
-        """Settings from options, with our error if one is wrong."""
+        """Return settings from options. Raise our error if one is wrong."""
         try:
             return cls(**values)
         except ValidationError as error:
@@ -46,8 +46,8 @@ class Settings(BaseModel):
             raise InputError(f"{where} is not valid", expected=problem["msg"]) from None
 
 
-def _refuse_unprintable(value: Any, where: str) -> None:
-    """Raise if a text, or one inside lists and tables, holds what cannot be shown or written."""
+def _refuse_unprintable(value: object, where: str) -> None:
+    """Raise if a text, also inside lists and tables, has characters that cannot be shown or written."""
     if isinstance(value, str):
         held = UNPRINTABLE.search(value)
         if held is not None:
@@ -65,7 +65,7 @@ def _refuse_unprintable(value: Any, where: str) -> None:
 
 MAX_BYTES = 16 << 20
 MOST_DEPTH = 32
-MOST_DOTS = 1_000  # before an equals sign; a text over several lines may have some
+MOST_DOTS = 1_000  # before an equals sign, where a text of several lines may have some
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 SURROGATES = re.compile(r"[\ud800-\udfff]")
@@ -73,9 +73,9 @@ SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class Noted:
-    """A value or section with comments: lines above it and, for a value, a note behind it.
+    """A value or section with comments: lines above it and, for a value, a note after it.
 
-    One that is not `active` is written as a comment itself, for whoever reads it to complete.
+    A value that is not `active` is written as a comment, which the user completes.
     """
 
     value: Any
@@ -85,7 +85,7 @@ class Noted:
 
 
 def toml_text(settings: Mapping[str, Any], head: Sequence[str] = ()) -> str:
-    """Settings as TOML: comments of the file, plain keys, then a section for each table. Any of them may be `Noted`.
+    """Return settings as TOML: comments, plain keys, then a section for each table. Each of them may be `Noted`.
 
     >>> columns = {"a b": Noted({"role": "drop"}, "a name"), "c": Noted({"role": ""}, "decide", active=False)}
     >>> print(toml_text({"version": 1, "data": {"path": "a.csv", "na": ["?"]}, "columns": columns}, ["A table."]))
@@ -116,15 +116,15 @@ def toml_text(settings: Mapping[str, Any], head: Sequence[str] = ()) -> str:
     return text
 
 
-def _entry(name: str, value: Any) -> list[str]:
-    """The lines of one key."""
+def _entry(name: str, value: object) -> list[str]:
+    """Return the lines of one key."""
     entry = value if isinstance(value, Noted) else Noted(value)
     line = f"{'' if entry.active else '# '}{toml_key(name)} = {toml_value(entry.value)}"
     return [*map(toml_comment, entry.above), f"{line}  {toml_comment(entry.note)}" if entry.note else line]
 
 
 def _plain(value: Any) -> Any:
-    """Settings without their comments."""
+    """Return settings without their comments."""
     if isinstance(value, Noted):
         return _plain(value.value)
     if not isinstance(value, Mapping):
@@ -133,7 +133,7 @@ def _plain(value: Any) -> Any:
 
 
 def toml_key(name: str) -> str:
-    """A key: bare where it can be.
+    """Return a key, with quotation marks where it needs them.
 
     >>> toml_key("age"), toml_key("post code")
     ('age', '"post code"')
@@ -141,8 +141,8 @@ def toml_key(name: str) -> str:
     return name if BARE.fullmatch(name) else _quoted(name)
 
 
-def toml_value(value: Any) -> str:
-    """A value in one line.
+def toml_value(value: object) -> str:
+    """Return a value in one line.
 
     >>> toml_value([1, 0.5, "x", True, {"a b": float("inf")}])
     '[1, 0.5, "x", true, { "a b" = inf }]'
@@ -166,7 +166,7 @@ def toml_value(value: Any) -> str:
 
 
 def toml_comment(text: str) -> str:
-    """A comment: one line, whatever the text holds.
+    """Return a text as a comment of one line.
 
     >>> toml_comment("two\\nlines")
     '# two lines'
@@ -175,7 +175,7 @@ def toml_comment(text: str) -> str:
 
 
 def parse_toml(raw: bytes, name: str) -> dict[str, Any]:
-    """The settings in a text; `name` is what messages call it."""
+    """Return the settings in a text. Messages call it `name`."""
     expected = "a run file"
     if len(raw) > MAX_BYTES:
         raise too_large(name)
@@ -193,7 +193,7 @@ def parse_toml(raw: bytes, name: str) -> dict[str, Any]:
 
 
 def too_large(name: str) -> StudyError:
-    """The error of a run file that is longer than anybody writes one."""
+    """Return the error for a run file that is too long."""
     return StudyError(f"{name} has more than {MAX_BYTES >> 20} MB", expected="a run file")
 
 
@@ -201,8 +201,8 @@ def _too_deep(name: str) -> StudyError:
     return StudyError(f"the tables of {name} are nested too deeply", expected=f"at most {MOST_DEPTH} levels")
 
 
-def _depth(value: Any) -> int:
-    """How deep tables and lists are nested; not recursive, because they may be nested deeper than Python calls."""
+def _depth(value: object) -> int:
+    """Return the depth of nested tables and lists. A recursion could exceed the limit of Python."""
     depth, held = 0, [value]
     while held:
         depth += 1
@@ -230,8 +230,8 @@ def _digits(value: int) -> str:
         raise StudyError("a number of thousands of digits cannot be written as TOML", expected="numbers") from None
 
 
-def _same(one: Any, two: Any) -> bool:
-    """Whether settings are the same; lists and tuples are, and what is not a number is itself."""
+def _same(one: object, two: object) -> bool:
+    """Return whether settings are equal. A list equals a tuple with the same items, and NaN equals NaN."""
     if isinstance(one, Mapping) and isinstance(two, Mapping):
         return one.keys() == two.keys() and all(_same(one[name], two[name]) for name in one)
     if isinstance(one, list | tuple) and isinstance(two, list | tuple):

@@ -1,4 +1,4 @@
-"""Sorting in compiled loops: numpy's own sorts take seconds to compile into a loop."""
+"""Sorting in compiled loops."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ import numpy.typing as npt
 from sfumato.base.arrays import Codes, Floats
 from sfumato.base.compiled import compiled
 
-RUN = 8  # so few are sorted by insertion
+RUN = 8  # up to this number, insertion sort is faster
 
 
 @compiled
 def sort_by(keys: Floats | npt.NDArray[np.integer], places: Codes, number: int, spare: Codes) -> None:
-    """Sort the first `number` places by their keys; equal keys keep their order. `spare` is room for as many.
+    """Sort the first `number` places by their keys. Equal keys keep their order. `spare` is a buffer of this size.
+
+    numpy's own sorts take seconds to compile into a loop.
 
     >>> places = np.array([0, 1, 2, 3], dtype=np.int32)
     >>> sort_by(np.array([2.0, 1.0, 2.0, 0.0]), places, 4, np.empty(4, dtype=np.int32))
     >>> places.tolist()
     [3, 1, 0, 2]
     """
+    # Short runs are sorted by insertion and then merged, which is stable and needs one buffer.
     for begin in range(0, number, RUN):
         for i in range(begin + 1, min(begin + RUN, number)):
             one = places[i]

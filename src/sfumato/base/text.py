@@ -1,4 +1,4 @@
-"""How figures are written for people."""
+"""Figures as text for readers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 
 def number(value: float | None) -> str:
-    """A figure for people: whole where it is whole or large, else with about four digits.
+    """Return a figure for readers: without decimals where it is whole or large, else with about four digits.
 
     >>> number(30162.0), number(1396.42), number(41.4286), number(4.142857), number(0.41303627), number(0.0000123456)
     ('30,162', '1,396', '41.43', '4.143', '0.4130', '1.23e-05')
@@ -24,7 +24,7 @@ def number(value: float | None) -> str:
 
 
 def number_or_infinity(value: float | None) -> str:
-    """A figure that JSON has as null where it is infinite.
+    """Return a figure from JSON, where null means infinite.
 
     >>> number_or_infinity(None), number_or_infinity(2.0)
     ('∞', '2')
@@ -33,9 +33,9 @@ def number_or_infinity(value: float | None) -> str:
 
 
 def percent(share: float, other: float | None = None) -> str:
-    """A share for people; what is not nothing never reads 0, nor what is not all 100.
+    """Return a share in per cent. Only 0 reads 0 %, and only 1 reads 100 %.
 
-    With another one, it has the digits that tell them apart.
+    With another share, it has as many digits as distinguish the two.
 
     >>> percent(0.29311), percent(0.00003), percent(0.0), percent(0.9996), percent(1.0)
     ('29.3 %', '< 0.1 %', '0 %', '> 99.9 %', '100.0 %')
@@ -53,7 +53,7 @@ def percent(share: float, other: float | None = None) -> str:
 
 
 def percent_down(share: float) -> str:
-    """A share in per cent, never rounded up to all.
+    """Return a share in per cent, never rounded up to all.
 
     >>> percent_down(1.0), percent_down(0.99999), percent_down(0.1416)
     ('100 %', '99.9 %', '14.1 %')

@@ -1,12 +1,11 @@
-"""Folders that this user made on this machine are told from folders that came from elsewhere.
+"""Trust in folders, protection of input files, and whether the process is our own.
 
-A folder of ours carries a seal: a keyed digest of its files under a key that never leaves the user's state folder.
-What a sealed folder says of paths, engines and addresses is what this user said before. A folder without a valid seal
-may come from anybody: it is read as data, and nothing that it names is opened.
+A folder that this user made on this machine has a seal: a keyed digest of its files, with a key that never leaves the
+user's state folder. So the paths, engines and addresses in a sealed folder were chosen by this user. A folder without a
+valid seal may come from an attacker: it is read as data, and nothing that it names is opened.
 
-Files that a command reads: regular ones, which it never writes over, whatever it is told to overwrite.
-
-Whose process this is: the command line has one to itself, a library lives in its caller's.
+A command reads only regular files, and never overwrites its inputs. The process is our own in the command line and
+belongs to the caller in a library.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from sfumato.errors import InputError
 NAME = "seal"
 KEY = "seal.key"
 BYTES = 32
-MAX_BYTES = 1 << 20  # of the seal itself, which may come from anybody
+MAX_BYTES = 1 << 20  # of the seal itself, which may come from an attacker
 
 
 def state_folder(given: str | Path | None = None) -> Path:
-    """Where what is the user's own is kept: as given, else $SFUMATO_STATE, else the user's state folder."""
+    """Return the user's state folder: as given, else $SFUMATO_STATE, else the default of the system."""
     if given is not None:
         return Path(given)
     if chosen := os.environ.get("SFUMATO_STATE"):
@@ -39,7 +38,7 @@ def state_folder(given: str | Path | None = None) -> Path:
 
 
 def seal(folder: Path) -> None:
-    """Seal a folder whose files are complete. Without a state folder that can be written there is no seal."""
+    """Seal a folder whose files are complete. Without a writable state folder there is no seal."""
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     try:
         key = _key(create=True)
@@ -51,9 +50,9 @@ def seal(folder: Path) -> None:
 
 
 def sealed(path: str | Path) -> bool:
-    """Whether a file stands in a folder that this user sealed, and everything that was sealed is unchanged.
+    """Return whether a file is in a folder that this user sealed, with all sealed files unchanged.
 
-    Files that were added later, such as pictures, are not under the seal.
+    The seal does not cover files that were added later, such as pictures.
     """
     path = Path(path)
     if not (path.parent / NAME).is_file():  # a pipe would never end
@@ -67,14 +66,14 @@ def sealed(path: str | Path) -> bool:
         if key is None or path.name not in names or len(names) != len(lines):
             return False
         if any((path.parent / name).lstat().st_size != size for name, size in sizes.items()):
-            return False  # known without reading them, however large they are
+            return False  # known without reading large files
         return hmac.compare_digest(written, _digest(path.parent, names, key))
     except (OSError, ValueError):
         return False
 
 
 def _digest(folder: Path, names: Sequence[str], key: bytes) -> str:
-    """The names and contents of files of a folder under a key."""
+    """Return a keyed digest of the names and contents of files of a folder."""
     whole = hmac.new(key, digestmod=hashlib.sha256)
     for name in names:
         path = folder / name
@@ -89,7 +88,7 @@ def _digest(folder: Path, names: Sequence[str], key: bytes) -> str:
 
 
 def _key(*, create: bool) -> bytes | None:
-    """The user's own key; made at the first use. One that others could have read or written is not used."""
+    """Return the user's key, which is made at the first use. A key that others could read or write is not used."""
     path = state_folder() / KEY
     if create and not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -112,12 +111,12 @@ def _key(*, create: bool) -> bytes | None:
 _active: list[dict[tuple[int, int], Path]] = []  # what has been read under each guard: device and number, and the path
 
 
-_unsealed: list[Path] = []  # folders that were read since the outermost guard began, and may come from anybody
+_unsealed: list[Path] = []  # folders without a seal that were read since the outermost guard began
 
 
 @contextmanager
 def kept_inputs() -> Iterator[None]:
-    """A guard for the time of one command: files that are read in it cannot be overwritten in it."""
+    """Protect the files that are read in the block, which is one command, from being overwritten in it."""
     if not _active:
         _unsealed.clear()
     _active.append({})
@@ -128,11 +127,11 @@ def kept_inputs() -> Iterator[None]:
 
 
 def note_input(path: Path) -> Path:
-    """Say that a file is an input; every reader of files does. Pipes and devices, which may never end, are refused."""
+    """Record that a file is an input. Pipes and devices, which may never end, are refused."""
     try:
         status = path.stat()
     except OSError:
-        return path  # whoever opens it says what is wrong
+        return path  # opening it raises the error
     if not stat.S_ISREG(status.st_mode):
         raise InputError(f"{path} is not a regular file", expected="a file on a disk", remedy="copy it to a file first")
     for noted in _active:
@@ -141,17 +140,17 @@ def note_input(path: Path) -> Path:
 
 
 def note_unsealed(folder: Path) -> None:
-    """Say that a folder is read which this user did not seal: what is wrong in it is its fault, not ours."""
+    """Record that a folder without this user's seal is read. Errors in it are then not reported as internal."""
     _unsealed.append(folder)
 
 
 def unsealed_inputs() -> list[Path]:
-    """The folders that were read in this command, or in the last one, and may come from anybody."""
+    """Return the folders without a seal that were read in this command, or in the last one."""
     return list(_unsealed)
 
 
 def refuse_input(path: Path) -> None:
-    """Raise if a path is that of an input under another name or its own, or of a folder that holds one."""
+    """Raise if a path is that of an input, under its own or another name, or of a folder that holds one."""
     if not _active or not path.exists():
         return
     status, whole = path.stat(), path.resolve()

@@ -1,4 +1,6 @@
-"""Errors name settings as Python and run files do. Each other interface shows them in terms of its own.
+"""Translation of messages into the terms of an interface: options of the command line, labels of the page.
+
+Messages name settings as Python and run files do.
 
 A setting in a text is `key = value`, where it belongs is `under [section]`, and `overwrite = True` or
 `run = "run.toml"` are parameters of a function. Texts never name an option of the command line themselves.
@@ -63,7 +65,7 @@ SECTION = re.compile(r"(?:\b(under|in) )?\[([a-z_]+)(?:\.[a-z_]+)*\]")
 
 
 def as_options(text: str) -> str:
-    """Parameters named in a text of the library, written as options of the command line.
+    """Return a text of the library with parameters as options of the command line.
 
     >>> as_options("max_loss = 0.3 reaches point 4"), as_options("min_privacy = 0.6")
     ('--max-loss 0.3 reaches point 4', '--limit min_privacy=0.6')
@@ -83,7 +85,7 @@ def as_options(text: str) -> str:
 
 
 def on_page(text: str) -> str:
-    """Settings named in a text of the library, written as the page names them.
+    """Return a text of the library with settings as the page names them.
 
     >>> on_page('missing = "category" under [data]')
     '“A missing value means”: category in Declare'

@@ -182,7 +182,7 @@ def _study(run: Path | None, data: Path | None, na: list[str] | None, prior: Pat
 
 
 def _changed(study: Study, **settings: Any) -> Study:
-    return study.with_channel(**{name: value for name, value in settings.items() if value is not None})
+    return study.replace(channel={name: value for name, value in settings.items() if value is not None})
 
 
 def _print_figures(figures: dict[str, Any], title: str, as_json: bool) -> None:

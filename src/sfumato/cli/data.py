@@ -194,7 +194,7 @@ def audit_command(
         refuse_existing(html, overwrite=force)
     study = read(run)
     if removed:
-        study = study.with_data(removed=removed)
+        study = study.replace(data={"removed": removed})
     audited = audit(study, file)
     if html is not None:
         from sfumato.report.audit_page import audit_page

@@ -77,7 +77,7 @@ def publish_command(
     if keep:
         if front.system != "channel":
             raise InputError("keep names columns beside a disguised one", expected="a front of the channel system")
-        front = replace(front, study=front.study.with_channel(keep=tuple(keep)))
+        front = replace(front, study=front.study.replace(channel={"keep": tuple(keep)}))
     accepted = parse_accepted(accept or ())
     with Watch(system_named(front.system).unit(front.study), keeps=False) as watch:
         choice = pick(front, point=point)

@@ -1,6 +1,6 @@
-"""The SQL that turns raw cells into the text Sfumato measures: trimmed, missing values as NULL.
+"""SQL that turns raw cells into clean text: trimmed, with NULL for missing values.
 
-Cells that a spreadsheet takes for formulas when a CSV file is opened in it: a mark before them makes them text.
+A cell that a spreadsheet would take for a formula when it opens a CSV file becomes text by a mark in front.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import re
 
 from sfumato.data.source import Column, Source, quoted
 
-MISSING = ""  # an empty cell is always missing, so the empty text can stand for every missing value
+MISSING = ""  # an empty cell is always missing, so the empty text represents every missing value
 FLOATING = ("DOUBLE", "FLOAT")
-END = 1e300  # beyond it a range is open: SPSS writes its lowest and highest number
+END = 1e300  # a range beyond it is open, because SPSS writes its lowest and highest number
 
 
 def cleaned(source: Source, column: Column) -> str:
-    """A cell as text, or NULL where it is missing. An empty cell is always missing, and so are codes of the codebook.
+    """Return a cell as text, or NULL where it is empty or a missing code of the codebook.
 
     Numbers that are whole are written without a fraction, so `39.0` in a Parquet file is the leaf `39`.
     """
@@ -36,14 +36,14 @@ def cleaned(source: Source, column: Column) -> str:
 
 
 def as_seen(source: Source, column: Column) -> str:
-    """A cell as a reader of a release sees it: as `cleaned`, but a text that is kept has the blanks at its ends too."""
+    """Return a cell as a reader of a release sees it: as `cleaned`, but with the blanks at the ends of texts."""
     cell = cleaned(source, column)
     keeps = column.is_text and source.settings.trim
     return f"CASE WHEN {cell} IS NULL THEN NULL ELSE {column.sql} END" if keeps else cell
 
 
 def _declared(source: Source, column: Column, cell: str) -> str:
-    """The cell without what the codebook declares as missing in its column."""
+    """Return the cell without what the codebook declares as missing in its column."""
     about = source.codebook.column(column.name)
     for value in about.missing:
         cell = f"NULLIF({cell}, {quoted(value)})"
@@ -55,15 +55,15 @@ def _declared(source: Source, column: Column, cell: str) -> str:
 
 
 def _as_text(column: Column) -> str:
-    """A number with a fraction as text: engines write floating numbers each in its own way, so they go by our names."""
+    """Return a number with a fraction as text, by our functions: each engine writes floating numbers differently."""
     if column.type not in FLOATING:
         return f"CAST({column.sql} AS STRING)"
-    # Where a file's statistics know of no NaN, DuckDB does not look for one: what it writes tells.
+    # Where the statistics of a file list no NaN, DuckDB does not test for it, so the written text is compared.
     return f"NULLIF({'float' if column.type == 'FLOAT' else 'double'}_text({column.sql}), 'nan')"
 
 
 def numeric(source: Source, cell: str, type_: str = "DOUBLE") -> str:
-    """A cleaned cell as a number, or NULL where it is not one."""
+    """Return a cleaned cell as a number, or NULL where it is not one."""
     if source.decimal == ",":
         cell = f"replace({cell}, ',', '.')"
     return f"TRY_CAST({cell} AS {type_})"
@@ -74,7 +74,7 @@ STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def neutralised(cell: str) -> str:
-    """A cell that no spreadsheet runs; numbers, and a lone dash, stay as they are.
+    """Return a cell that no spreadsheet runs as a formula. Numbers and a single dash are unchanged.
 
     >>> neutralised("=1+1"), neutralised("-5"), neutralised("plain")
     ("'=1+1", '-5', 'plain')
@@ -84,7 +84,7 @@ def neutralised(cell: str) -> str:
 
 
 def neutralised_sql(cell: str) -> str:
-    """The same in SQL, for a cell of text; every engine reads it alike."""
+    """Return the same as SQL for a cell of text, with the same meaning on every engine."""
     first = f"substr({cell}, 1, 1)"
     starts = f"{first} IN ('=', '+', '-', '@', chr(9), chr(13)) AND length({cell}) > 1"
     pattern = "^[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][+-]?[0-9]+)?$"

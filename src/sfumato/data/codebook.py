@@ -1,4 +1,4 @@
-"""What a codebook says of a table: what columns and values are called, and which values mean that one is missing."""
+"""Codebook of a table: labels of columns and values, and missing codes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WHOLE = 1e15  # whole numbers below it are written without a fraction, as the en
 
 
 def code_text(value: object) -> str:
-    """A code as the clean text that a table is measured in: whole numbers without a fraction.
+    """Return a code as the clean text that a table is measured in: whole numbers without a fraction.
 
     >>> code_text(1.0), code_text(2.5), code_text(" M ")
     ('1', '2.5', 'M')
@@ -22,9 +22,9 @@ def code_text(value: object) -> str:
 
 @dataclass(frozen=True)
 class ColumnLabels:
-    """What is known of one column: its label, the labels of its values, which codes and ranges mean missing.
+    """Labels of one column and its values, and the codes and ranges that mean missing.
 
-    `format` is how the file shows its values (`F8.2`, `%td`), `measure` the level of measurement, as SPSS has it.
+    `format` is the display format of the file (`F8.2`, `%td`), `measure` the level of measurement as in SPSS.
     """
 
     label: str = ""
@@ -35,7 +35,7 @@ class ColumnLabels:
     measure: str = ""
 
     def only(self, occurring: Collection[str]) -> ColumnLabels:
-        """The same with nothing about values that do not occur.
+        """Return the same with nothing about values that do not occur.
 
         >>> ColumnLabels(values={"1": "male", "2": "female"}, missing=("9",)).only({"1"})
         ColumnLabels(label='', values={'1': 'male'}, missing=(), ranges=(), format='', measure='')
@@ -48,7 +48,7 @@ class ColumnLabels:
         )
 
     def means_missing(self, value: str) -> bool:
-        """Whether a value stands for a missing one."""
+        """Return whether a value means missing."""
         return value in self.missing or any(_inside(value, span) for span in self.ranges)
 
 
@@ -81,15 +81,15 @@ class Codebook:
         return self.columns.get(name, NOTHING)
 
     def shown(self, column: str, value: str) -> str:
-        """A value with its label behind, where it has one that says more."""
+        """Return a value followed by its label, where the label differs from it."""
         return shown_value(value, self.column(column).values)
 
     def with_names(self, names: Mapping[str, str]) -> Codebook:
-        """The same for columns that are called otherwise: old name to new."""
+        """Return the same with columns renamed from old to new names."""
         return replace(self, columns={names.get(name, name): column for name, column in self.columns.items()})
 
     def over(self, other: Codebook) -> Codebook:
-        """Both together; where both say something of a column, this one is believed."""
+        """Return both codebooks together. This one takes precedence where both describe a column."""
         columns = dict(other.columns)
         for name, column in self.columns.items():
             below = columns.get(name, NOTHING)
@@ -105,7 +105,7 @@ class Codebook:
         return Codebook(columns, self.title or other.title)
 
     def without_formats(self) -> Codebook:
-        """The same for a file of another program, which shows values in ways of its own."""
+        """Return the same without display formats, for a file of another program."""
         return replace(self, columns={name: replace(column, format="") for name, column in self.columns.items()})
 
     @property
@@ -114,7 +114,7 @@ class Codebook:
         return any(column.missing or column.ranges for column in self.columns.values())
 
     def as_dict(self) -> dict[str, Any]:
-        """The labels for machines."""
+        """Return the labels for machines."""
         return {
             name: {"label": column.label, "values": dict(column.values), "missing": list(column.missing)}
             for name, column in self.columns.items()
@@ -123,7 +123,7 @@ class Codebook:
 
 
 def shown_value(value: str, labels: Mapping[str, str]) -> str:
-    """A value with its label behind. A group `{1 | 2}` shows the labels of its members, `[1 .. 4]` those of its ends.
+    """Return a value followed by its label. A group `{1 | 2}` has the labels of its members, `[1 .. 4]` of its ends.
 
     >>> shown_value("1", {"1": "male"}), shown_value("{1 | 3}", {"1": "single", "3": "widowed"})
     ('1 (male)', '{1 | 3} (single | widowed)')
@@ -133,7 +133,7 @@ def shown_value(value: str, labels: Mapping[str, str]) -> str:
 
 
 def shown_values(values: Iterable[str], labels: Mapping[str, str]) -> dict[str, str]:
-    """How values are shown, for those that have a label.
+    """Return how values are shown, for those that have a label.
 
     >>> shown_values(["1", "2"], {"1": "male"})
     {'1': '1 (male)'}
@@ -144,7 +144,7 @@ def shown_values(values: Iterable[str], labels: Mapping[str, str]) -> dict[str, 
 
 
 def group_label(value: str, labels: Mapping[str, str]) -> str:
-    """The label of a value, or of a group as its members' or its ends' labels; empty where there is none.
+    """Return the label of a value, or of a group as its members' or its ends' labels; empty where there is none.
 
     >>> group_label("{1 | 3}", {"1": "single", "3": "widowed"}), group_label("{1 | 4}", {"1": "single"})
     ('single | widowed', '')

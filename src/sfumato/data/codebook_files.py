@@ -26,7 +26,7 @@ MOST_DEPTH = 100
 
 
 def read_ddi(raw: bytes, name: str) -> Codebook:
-    """The variables of a codebook.
+    """Return the variables of a codebook.
 
     >>> text = '<codeBook><dataDscr><var name="sex"><labl>Sex</labl><catgry missing="Y"><catValu>9</catValu>'
     >>> book = read_ddi((text + "<labl>refused</labl></catgry></var></dataDscr></codeBook>").encode(), "a.xml")
@@ -52,7 +52,7 @@ def read_ddi(raw: bytes, name: str) -> Codebook:
 
 
 class _Reader:
-    """What has been read, and where in the file we are."""
+    """State of the reader: the variables read so far, and the position in the file."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -142,7 +142,7 @@ EXPECTED = "a codebook: a CSV or JSON data dictionary, DDI Codebook (.xml), or a
 
 
 def read_codebook(path: Path, formats: Mapping[str, str] | None = None) -> Codebook:
-    """A codebook by the ending of its file. A SAS catalogue goes by the `formats` of columns instead of their names."""
+    """Return a codebook by the ending of its file. A SAS catalogue is keyed by the `formats` of columns."""
     if not path.is_file():
         raise DataError(f"there is no codebook {path}", expected=EXPECTED, remedy="check the path under [data]")
     note_input(path)
@@ -160,7 +160,7 @@ def read_codebook(path: Path, formats: Mapping[str, str] | None = None) -> Codeb
 
 
 def _from_csv(raw: bytes, name: str) -> Codebook:
-    """A row for each value (column, value, label, missing), and one without a value for the label of the column."""
+    """Read one row for each value (column, value, label, missing), and one without a value for a column's label."""
     try:
         text = raw.decode("utf-8-sig" if detect_encoding(raw) == "utf-8" else detect_encoding(raw))
     except UnicodeDecodeError:
@@ -198,7 +198,7 @@ def _from_csv(raw: bytes, name: str) -> Codebook:
 
 
 def _from_json(content: Any, name: str) -> Codebook:
-    """Columns by name, each with label, values and missing; or a list of such columns, as a release has it."""
+    """Return columns by name, each with label, values and missing; or a list of such columns, as a release has it."""
     if isinstance(content, dict) and isinstance(content.get("columns"), list | dict):
         content = content["columns"]
     if isinstance(content, list) and all(isinstance(one, dict) and "name" in one for one in content):

@@ -1,4 +1,4 @@
-"""Find out how a text table is written: encoding, separator, quote. Looks at its first megabyte only."""
+"""Detection of encoding, separator and quote of a text table from its first megabyte."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ESCAPES = ("idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefine
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written. `skip` blank lines stand before its first row."""
+    """The way in which a CSV file is written. `skip` blank lines precede its first row."""
 
     separator: str
     quote: str
@@ -41,12 +41,12 @@ class Dialect:
 
     @property
     def native(self) -> bool:
-        """Whether the engine reads it as it is."""
+        """Whether the engine reads the file without a conversion."""
         return self.encoding in NATIVE_ENCODINGS and not self.mixed_ends
 
 
 def detect(path: Path, settings: DataSettings) -> tuple[Dialect, list[list[str]]]:
-    """The dialect of a file, and the rows of its first megabyte (for names and hints)."""
+    """Return the dialect of a file, and the rows of its first megabyte (for names and hints)."""
     raw, whole = _sample(path)
     if not raw.strip():
         raise _empty(path.name)
@@ -78,7 +78,7 @@ def _empty(name: str) -> DataError:
 
 
 def looks_headless(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row is data: a cell of it is a number where the cells below are numbers too.
+    """Return whether the first row is data: a cell of it is a number where the cells below are numbers too.
 
     >>> looks_headless([["39", "Private"], ["50", "Private"]]), looks_headless([["age"], ["39"]])
     (True, False)
@@ -96,7 +96,7 @@ def looks_headless(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _decimal(rows: Sequence[Sequence[str]]) -> str:
-    """The decimal mark that more numbers are written with."""
+    """Return the decimal mark that more numbers are written with."""
     cells = Counter(cell.strip() for row in rows[:1000] for cell in row)
     commas = sum(count for cell, count in cells.items() if COMMA_NUMBER.match(cell))
     points = sum(count for cell, count in cells.items() if POINT_NUMBER.match(cell))
@@ -114,14 +114,14 @@ def detect_encoding(raw: bytes, whole: bool = True) -> str:
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        if not whole and error.start > len(raw) - 4:  # a character cut by the end of the sample
+        if not whole and error.start > len(raw) - 4:  # a character that the end of the sample cuts
             return "utf-8"
         return "cp1252" if any(0x80 <= byte <= 0x9F for byte in raw) else "latin-1"
     return "utf-8"
 
 
 def _sample(path: Path) -> tuple[bytes, bool]:
-    """The first bytes of a file, unzipped, and whether that is all of it."""
+    """Return the first bytes of a file, unzipped, and whether that is all of it."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             raw = file.read(SAMPLE_BYTES + 1)
@@ -168,7 +168,7 @@ def _decode(raw: bytes, encoding: str, name: str, whole: bool) -> str:
 
 
 def not_in_encoding(name: str, encoding: str, line: int, guess: str = "latin-1") -> DataError:
-    """The error for text that is not in its declared encoding."""
+    """Return the error for text that is not in its declared encoding."""
     return DataError(
         f"{name} is not {encoding.upper()}: line {line} holds bytes that do not decode",
         expected=f"text in {encoding.upper()}",
@@ -196,7 +196,7 @@ def _parse(text: str, separator: str, quote: str, limit: int | None = None) -> l
 
 
 def _separator(text: str, quote: str) -> str:
-    """The separator that splits the first lines into the same number of fields, most fields first."""
+    """Return the separator that splits the first lines into the same number of fields, most fields first."""
     best, best_score = ",", (False, 0.0, 0)
     for separator in SEPARATORS:
         widths = [len(row) for row in _parse(text, separator, quote, limit=200)]

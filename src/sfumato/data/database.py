@@ -1,12 +1,10 @@
-"""Tables of PostgreSQL and SQLite, read through ADBC as Arrow batches straight into the engine.
+"""Tables of PostgreSQL and SQLite, which are read through ADBC as Arrow batches.
 
 A password comes from the environment (PGPASSWORD, PGPASSFILE, PGSERVICE …, as for any PostgreSQL client) or from the
 password file that the run file names. It is never in a run file, and no message of a driver is ever shown.
 
 The fingerprint of such a table is a SHA-256 over its columns' names and types and the sorted SHA-256 digests of its
-rows: the order in which a database gives its rows means nothing, and may change from one day to the next.
-
-The drivers of databases: where they come from, how a password file is checked, and our words for their errors.
+rows. The digests are sorted because the order of rows in a database has no meaning and may change.
 """
 
 from __future__ import annotations
@@ -80,7 +78,7 @@ FAILURES = (
 
 
 def explained(error: Exception, title: str) -> InputError:
-    """Our words for a driver's error; its own may quote rows, names and addresses."""
+    """Return our error for a driver's error, whose text may quote rows, names and addresses."""
     state, text = getattr(error, "sqlstate", None) or "", str(error)
     if isinstance(error, OSError):
         return broke_off(title)
@@ -102,7 +100,7 @@ def broke_off(title: str) -> DataError:
 
 
 def driver(path: str) -> tuple[Callable[..., Any], type[Exception]]:
-    """What connects to a database, and what it raises."""
+    """Return the function that connects to a database, and the error class of the driver."""
     try:
         from adbc_driver_manager import Error
 
@@ -120,7 +118,7 @@ def driver(path: str) -> tuple[Callable[..., Any], type[Exception]]:
 
 
 def address_of(path: str, password_file: str | None, folder: Path) -> str:
-    """The address as the driver takes it."""
+    """Return the address as the driver takes it."""
     if path.startswith(SQLITE):
         file = (folder / path.removeprefix(SQLITE)).absolute()
         if not file.is_file():
@@ -166,7 +164,7 @@ MISSING_TABLE = re.compile(r"SQLSTATE: 42P01|no such table")
 
 
 class Database:
-    """A table or a query of a database. `digest` is that of the rows that were read last; `scan` reads them."""
+    """A table or a query of a database. `digest` is the digest of the rows that were read last by `scan`."""
 
     def __init__(self, settings: DataSettings, folder: Path, scan: Callable[[Any], None]) -> None:
         self.scan = scan
@@ -200,7 +198,7 @@ class Database:
         return (re.sub(r"\W+", "-", self.table or "query").strip("-") or "table") + ".parquet"
 
     def tables(self) -> list[str]:
-        """The tables there are to read."""
+        """Return the tables there are to read."""
         sql = (
             "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
             if self.sqlite
@@ -213,7 +211,7 @@ class Database:
 
     @contextmanager
     def batches(self) -> Iterator[tuple[Any, list[DataError]]]:
-        """The rows as an Arrow reader, and a list in which an error stands if they end too early.
+        """Return the rows as an Arrow reader, and a list that holds an error if they end too early.
 
         Columns are `mark` (rows with 0 are the table's), then `c0`, `c1`, …
         """
@@ -258,7 +256,7 @@ class Database:
         return DataError(f"{self.title}: there is no such table", expected="a table of the database", remedy=remedy)
 
     def _look(self) -> None:
-        """Ask for the columns, and how each is to be read."""
+        """Find the columns, and the way in which each is read."""
         with self._connected() as cursor:
             cursor.execute(f"SELECT * {self._from} LIMIT 0")
             schema = cursor.fetch_record_batch().schema
@@ -313,7 +311,7 @@ def _renamed(reader: Any, title: str, failed: list[DataError]) -> Any:
 
 
 def _decimal(modifier: int) -> str:
-    """The type of a numeric column with declared digits: exact where they are known and few enough.
+    """Return the type of a numeric column with declared digits: exact where they are known and few enough.
 
     >>> _decimal(327686), _decimal(-1)
     ('DECIMAL(5, 2)', 'DOUBLE')

@@ -1,4 +1,4 @@
-"""DuckDB as the engine: embedded, out of core, no network."""
+"""The engine DuckDB: embedded, out of core, without network access."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from sfumato.data.treatment import UNTREATED, refuse_untreatable, treated_column
 from sfumato.errors import DataError, InputError, MemoryLimitError, SfumatoError, StudyError, counted
 
 UNREADABLE = (duckdb.IOException, duckdb.InvalidInputException, duckdb.ConversionException)
-LOOK = 0.5  # seconds between two looks at how far a statement is
-# Our names for what engines do differently (data/engine.py); this engine's own way is what they mean.
+LOOK = 0.5  # seconds between two reports of progress
+# Our functions for what engines do differently (data/engine.py). This engine defines their meaning.
 MACROS = {
     "trimmed": "trim(x)",
     "double_text": "CAST(x AS VARCHAR)",
@@ -38,11 +38,11 @@ WIDTHS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
 
 UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-_most: int | None = None  # bytes that any engine of this process may hold
+_most: int | None = None  # limit in bytes for any engine of this process
 
 
 def bound_memory(limit: int) -> None:
-    """Let no engine of this process hold more memory than that many bytes, whatever its options say."""
+    """Limit the memory of every engine of this process, whatever its options are."""
     global _most
     _most = limit
 
@@ -57,7 +57,7 @@ class DuckEngine:
         sweep(_existing(options.temp_folder))
         self._scratch = Scratch(parent=options.temp_folder)
         self._folder = self._scratch.path
-        # These two default to on, and would reach for a network.
+        # These two are on by default and would use the network.
         config: dict[str, str | bool | int | float | list[str]] = {
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
@@ -102,7 +102,7 @@ class DuckEngine:
             self.run(f"CREATE OR REPLACE VIEW {view}_numbered AS SELECT r, {cells} FROM {view}{UNTREATED}_numbered")
             return
         if source.frame is not None:
-            # Read where it stands: the engine is handed the buffers of the table, not a copy.
+            # The engine reads the buffers of the table without a copy.
             names = [column.sql for column in source.columns]
             self._frames[f"{view}_frame"] = source.frame.table().rename_columns(names)
             self._connection.register(f"{view}_frame", self._frames[f"{view}_frame"])
@@ -119,7 +119,7 @@ class DuckEngine:
         self.run(f"CREATE OR REPLACE VIEW {view}_numbered AS SELECT row_number() OVER () AS r, * FROM {view}")
 
     def _read(self, source: Source, database: Database, view: str) -> None:
-        """The rows of a database as a table of ours: read once, so that all that is measured is of one moment."""
+        """Copy the rows of a database to a table once, so that all figures are from the same moment."""
         cells = ", ".join(
             f"CAST(c{position} AS {type_}) AS c{position}" for position, type_ in enumerate(database.types)
         )
@@ -218,7 +218,7 @@ class DuckEngine:
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """Tell how far a statement is while somebody listens. Ctrl-C is what it is everywhere."""
+        """Report the progress of a statement to a listener. Ctrl-C stops the statement."""
         try:
             with self._looked_at():
                 yield
@@ -249,7 +249,7 @@ class DuckEngine:
             watcher.join()
 
     def _explained(self, error: duckdb.Error) -> SfumatoError:
-        """Our words for an engine's error. Its own would print the row, and with it sensitive values."""
+        """Return our error for an engine's error, whose text would print a row with sensitive values."""
         message = str(error)
         if isinstance(error, duckdb.OutOfMemoryException):
             return MemoryLimitError(
@@ -287,7 +287,7 @@ class DuckEngine:
         )
 
     def _rejected(self, source: Source) -> tuple[int, int]:
-        """How many rows the reader refuses, and the first of their line numbers."""
+        """Return how many rows the reader refuses, and the first of their line numbers."""
         try:
             self._connection.execute(f"SELECT count(*) FROM ({scan(source, self._folder, rejects=True)})").fetchall()
             result = self._connection.execute("SELECT count(DISTINCT line), min(line) FROM reject_errors").fetchone()
@@ -297,12 +297,12 @@ class DuckEngine:
 
 
 def quoted(text: str) -> str:
-    """A text literal as only this engine reads it: where it must be one token, as in the name of a file."""
+    """Return a text literal of this engine as one token, as the name of a file must be."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def scan(source: Source, folder: Path, rejects: bool = False) -> str:
-    """The SELECT that reads a source, its columns named by position; `folder` is for links to its files."""
+    """Return the SELECT that reads a source, its columns named by position; `folder` is for links to its files."""
     files = "[" + ", ".join(quoted(engine_name(file, folder)) for file in source.files) + "]"
     if source.dialect is None:
         listed = ", ".join(

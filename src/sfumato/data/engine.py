@@ -1,10 +1,12 @@
-"""What an engine must do. Only two steps of Sfumato touch raw rows, compress and recode, and both go through it.
+"""The interface of an engine, which reads records. Only two steps need records: compressing and recoding a table.
 
-The SQL text that is handed to an engine is the same for all of them: standard SQL, identifiers that are positions
-(`c0`), labels as quoted text, text as STRING. Five functions are ours, and every engine defines them, because the
-engines' own differ: `trimmed(x)` takes blanks of any kind off both ends, `double_text(x)` and `float_text(x)` write a
-floating number with as few digits as tell it apart, `digest(x)` is the SHA-256 of a text in hexadecimal digits, and
-`hex_number(x)` the number that up to 16 such digits write.
+All engines get the same SQL text: standard SQL, with positions as identifiers (`c0`), labels as quoted text, and text
+as STRING. Every engine defines the following functions, because the engines' own functions differ.
+
+- `trimmed(x)` removes blanks of any kind from both ends.
+- `double_text(x)` and `float_text(x)` write a floating number with the fewest digits that identify it.
+- `digest(x)` is the SHA-256 of a text in hexadecimal digits.
+- `hex_number(x)` is the number that up to 16 such digits write.
 """
 
 from __future__ import annotations
@@ -24,10 +26,9 @@ ENGINES = ("duckdb", "spark")
 
 
 class Engine(Protocol):
-    """A place where SQL runs. Use it as a context manager: leaving it frees what it holds.
+    """An engine that runs SQL. It is a context manager, which frees tables and memory at its end.
 
-    `ordered` tells whether a source's rows have a place of their own, which `r` numbers from 1; otherwise `r` only
-    tells rows apart.
+    With `ordered`, the rows of a source have an order and `r` numbers them from 1. Without, `r` only identifies rows.
     """
 
     name: str
@@ -40,24 +41,24 @@ class Engine(Protocol):
         """Run CREATE OR REPLACE TEMP TABLE … AS, CREATE OR REPLACE TEMP VIEW … AS, or DROP TABLE."""
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """A small result as Python rows."""
+        """Return a small result as Python rows."""
 
     def arrays(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
-        """A result without NULLs as one array per column."""
+        """Return a result without NULLs as one array per column."""
 
     def upload(self, name: str, columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]]) -> None:
-        """A small table of ours as a temporary table of the engine's."""
+        """Make a temporary table of the engine from a small table."""
 
     def write(self, sql: str, path: Path, like: Source, names: Sequence[str]) -> None:
         """Write a query's result in the format and dialect of a source: a file, or a folder of parts in its order."""
 
     def hashed(self, cells: Sequence[str]) -> str:
-        """SQL for a whole number of 64 bits that depends on the cells alone, and looks drawn at random."""
+        """Return SQL for a whole number of 64 bits that looks random and depends on the cells alone."""
 
     def stream(self, sql: str, change: Callable[[Any], Any], view: str, rows: int = 200_000) -> None:
-        """A view, to be read once, of a query's rows after `change` has had each Arrow record batch of them.
+        """Make a view of a query's rows, changed by `change` in Arrow record batches, which can be read once.
 
-        `change` must give batches of one schema; it is asked once with an empty batch to tell it.
+        `change` must return batches of one schema, which is found by calling it with an empty batch.
         """
 
     def __enter__(self) -> Self: ...
@@ -68,7 +69,7 @@ class Engine(Protocol):
 
 
 def open_engine(name: str = "duckdb", options: EngineOptions | None = None) -> Engine:
-    """An engine by name.
+    """Return an engine by name.
 
     >>> with open_engine() as engine:
     ...     engine.rows("SELECT 1 + 1")
@@ -93,7 +94,7 @@ def open_engine(name: str = "duckdb", options: EngineOptions | None = None) -> E
 
 
 def require_order(engine: Engine, what: str) -> None:
-    """Raise where rows have no place of their own and something needs one."""
+    """Raise where a step needs the order of the rows and the engine has none."""
     if not engine.ordered:
         raise StudyError(
             f"{what} needs numbered rows, which the engine {engine.name} does not provide",

@@ -1,7 +1,4 @@
-"""A table in memory: any object with `__arrow_c_stream__`, read through Arrow without copying what Arrow can share.
-
-Some rows of the caller's table with some columns recoded, as the same kind of table.
-"""
+"""Tables in memory: reading of any object with `__arrow_c_stream__`, and recoded tables of the caller's kind."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ ONE_SHOT = ("RecordBatchReader",)
 
 
 def is_frame(table: object) -> bool:
-    """Whether an object is a table in memory: it offers its rows through Arrow's stream interface.
+    """Return whether an object is a table in memory: it offers its rows through Arrow's stream interface.
 
     >>> import pyarrow
     >>> is_frame(pyarrow.table({"age": [31, 42]})), is_frame("people.csv")
@@ -37,10 +34,10 @@ def is_frame(table: object) -> bool:
 
 
 class Frame:
-    """A table that the caller holds. `native` is the caller's object, which is never changed.
+    """A table of the caller. `native` is the caller's object, which is never changed.
 
-    Tables of pandas, polars and pyarrow are read from the caller's object each time, so that a change to it is seen in
-    its digest. What may be readable only once (a reader, a relation, any other kind) is read when the frame is made.
+    Tables of pandas, polars and pyarrow are read from the caller's object each time, so that the digest shows a change.
+    Objects of other kinds, which may be readable only once, are read when the frame is made.
 
     >>> import pyarrow
     >>> frame = Frame(pyarrow.table({"age": [31, 42], "sex": ["F", "M"]}))
@@ -71,20 +68,20 @@ class Frame:
         return type(self.native).__module__.partition(".")[0].removeprefix("_")
 
     def table(self) -> pyarrow.Table:
-        """The rows as an Arrow table; an index of pandas is no column of it."""
+        """Return the rows as an Arrow table; an index of pandas is no column of it."""
         return _arrow(self.native) if self._once is None else self._once
 
     def digest(self) -> str:
-        """SHA-256 over names, types and values: the same for any chunking, encoding and kind of frame."""
+        """Return the SHA-256 over names, types and values. Batches, encodings and kinds of frames do not change it."""
         table = self.table()
         return content_digest(table.schema, table.to_batches())
 
 
 def content_digest(schema: pyarrow.Schema, batches: Iterable[pyarrow.RecordBatch]) -> str:
-    """SHA-256 over names, types and values of Arrow data.
+    """Return the SHA-256 over names, types and values of Arrow data.
 
-    Each column has three digests: which cells hold a value, how long each value is where that varies, and the bytes of
-    the values. How the rows are parted into batches, and how text is encoded, makes no difference.
+    Each column has three digests: of the cells with a value, of the lengths of the values, and of their bytes. So the
+    division into batches and the encoding of text make no difference.
     """
     columns = [_Column(field.type) for field in schema]
     for batch in batches:
@@ -99,7 +96,7 @@ def content_digest(schema: pyarrow.Schema, batches: Iterable[pyarrow.RecordBatch
 
 
 def file_digest(files: Sequence[Path]) -> str:
-    """The content digest of a table in Parquet files: that of the frame they were written from."""
+    """Return the content digest of a table in Parquet files, which is that of the frame they were written from."""
     import pyarrow
     import pyarrow.parquet
 
@@ -166,12 +163,12 @@ class _Column:
 
 
 def _raw(cells: pyarrow.Array) -> memoryview:
-    """The bytes of an array of fixed width without missing values."""
+    """Return the bytes of an array of fixed width without missing values."""
     return memoryview(cells.to_numpy(zero_copy_only=False)).cast("B")
 
 
 def _joined(texts: pyarrow.Array) -> memoryview:
-    """The bytes of all texts one after another."""
+    """Return the bytes of all texts one after another."""
     import numpy as np
 
     _, offsets, data = texts.buffers()
@@ -189,14 +186,14 @@ def _text_type(type_: pyarrow.DataType) -> pyarrow.DataType:
 
 
 def _plain(type_: pyarrow.DataType) -> pyarrow.DataType:
-    """The type of a dictionary's values as casts know it: views of text become text."""
+    """Return the type of a dictionary's values as casts know it: views of text become text."""
     import pyarrow as pa
 
     return pa.large_string() if pa.types.is_string_view(type_) else type_
 
 
 def without_index(schema: pyarrow.Schema) -> pyarrow.Schema:
-    """The schema without columns that hold an index of pandas."""
+    """Return the schema without columns that hold an index of pandas."""
     import pyarrow
 
     about = (schema.metadata or {}).get(b"pandas")
@@ -205,13 +202,13 @@ def without_index(schema: pyarrow.Schema) -> pyarrow.Schema:
     return pyarrow.schema([field for field in schema if field.name not in index], schema.metadata) if index else schema
 
 
-def _can_be_read_again(native: Any) -> bool:
+def _can_be_read_again(native: object) -> bool:
     package = type(native).__module__.partition(".")[0]
     return package in READ_AGAIN and type(native).__name__ not in ONE_SHOT
 
 
 def _arrow(native: Any) -> pyarrow.Table:
-    """The table in Arrow. The messages of other packages are not shown: they hold values."""
+    """Return the table in Arrow. The messages of other packages are not shown: they hold values."""
     import pyarrow
 
     try:
@@ -234,7 +231,7 @@ def _arrow(native: Any) -> pyarrow.Table:
 
 
 def _unreadable_columns(native: Any) -> list[str]:
-    """The columns that do not become Arrow by themselves."""
+    """Return the columns that do not become Arrow by themselves."""
     import pyarrow
 
     names = list(getattr(native, "columns", ()))
@@ -272,7 +269,7 @@ class Numbers:
 
 
 def rebuilt(frame: Frame, rows: Counts64, places: Sequence[int], recoded: Mapping[int, Labels | Numbers]) -> Any:
-    """The rows and columns at those places; columns that are not recoded keep their types.
+    """Return the rows and columns at those places; columns that are not recoded keep their types.
 
     pandas keeps the index. A column of categories has categories again; a rounded column has numbers, and any other
     recoded column is text.

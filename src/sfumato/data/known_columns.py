@@ -1,11 +1,11 @@
-"""What words in the name of a column say about it, with the role that follows and why.
+"""Roles that follow from words and codes in the names of columns, with their reasons.
 
-The order matters: the first that fits is taken. What can be seen, or what acquaintances and registers know, is a
-quasi-identifier even where the law calls it sensitive (origin, a disability that shows), because a column that is
-released as it is protects nobody who can be recognised by it. What cannot be seen and may hurt (health, money,
-beliefs, crimes) is sensitive.
+The first pattern that fits is taken. A visible attribute, or one that acquaintances and registers know, is a
+quasi-identifier, even where the law calls it sensitive (origin, a visible disability). The reason is that people can be
+recognised by a column that is released unchanged. Attributes that are not visible and may do harm (health, money,
+beliefs, crimes) are sensitive.
 
-Codes by which common files call their columns: ACS and IPUMS, the CPS, NHANES. A code is a whole name, any case.
+Codes are the names of columns in common files: ACS and IPUMS, the CPS, NHANES. Upper and lower case are the same.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ NAMES: tuple[Known, ...] = (
 
 
 def spelled(name: str) -> str:
-    """A column name as lower-case words.
+    """Return a column name as lower-case words.
 
     >>> spelled("EverToldYouHadAStroke"), spelled("marital-status"), spelled("ICD10Code")
     ('ever told you had a stroke', 'marital status', 'icd10 code')
@@ -220,7 +220,7 @@ NAME_PART = re.compile(r"\b((first|last|given|middle|family|maiden|second) ?name
 
 
 def number_named(name: str) -> Literal["unit", "household"] | None:
-    """Whom a column numbers by its name: persons, households, or none that it says.
+    """Return what a column numbers by its name: persons, households, or neither.
 
     >>> number_named("PatientID"), number_named("ori_hid"), number_named("SERIALNO"), number_named("region code")
     ('unit', 'household', 'household', None)
@@ -232,7 +232,7 @@ def number_named(name: str) -> Literal["unit", "household"] | None:
 
 
 def counts_within(words: str) -> bool:
-    """Whether a name may be that of the number of a person in its household.
+    """Return whether a name may be that of the number of a person in its household.
 
     >>> counts_within("person number"), counts_within("patient id")
     (True, False)
@@ -241,7 +241,7 @@ def counts_within(words: str) -> bool:
 
 
 def is_name_part(words: str) -> bool:
-    """Whether a column holds a part of a name, which many persons share.
+    """Return whether a column holds a part of a name, which many persons share.
 
     >>> is_name_part("last name"), is_name_part("name")
     (True, False)
@@ -352,7 +352,7 @@ ALLOCATION = re.compile(r"F[A-Z]{2,8}\d?[PC]")
 
 
 def code_of(name: str) -> Known | None:
-    """What is known about a column called by a code, also where a recode of it has a suffix (`INDP_CAT`)."""
+    """Return the known role of a column with a code as its name, also with the suffix of a recode (`INDP_CAT`)."""
     for spelling in dict.fromkeys((name, SUFFIX.sub("", name))):
         for known in CODES:
             if known.pattern.fullmatch(spelling):
@@ -361,5 +361,5 @@ def code_of(name: str) -> Known | None:
 
 
 def is_allocation_flag(name: str, distinct: int) -> bool:
-    """Whether a column says which values of another one were filled in (`FAGEP` of `AGEP`)."""
+    """Return whether a column says which values of another one were filled in (`FAGEP` of `AGEP`)."""
     return distinct <= 3 and ALLOCATION.fullmatch(name) is not None

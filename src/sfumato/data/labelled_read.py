@@ -1,4 +1,4 @@
-"""A labelled file or spreadsheet as private Parquet: made once for the bytes that a file has, and kept while used."""
+"""Conversion of a labelled file or spreadsheet to private Parquet, once for its bytes and kept while it is used."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _lock = threading.Lock()
 
 
 def converted(path: Path, kind: str, settings: DataSettings) -> Converted:
-    """The rows of a file as Parquet. The same bytes, read the same way, are converted once."""
+    """Return the rows of a file as Parquet. The same bytes, read the same way, are converted once."""
     digest = _digest(path)
     read = {"sheet", "header", "header_row", "encoding", "codes", "names"}
     key = json.dumps([kind, digest, settings.model_dump(mode="json", include=read)])
@@ -75,7 +75,7 @@ def _convert(path: Path, kind: str, settings: DataSettings) -> Converted:
 
 
 def _decoded(result: Converted, codes: Mapping[str, Mapping[str, str]], names: Sequence[str] | None) -> Converted:
-    """The same with the values that codes stand for, in the columns where that is declared."""
+    """Return the same with the values that codes mean, in the columns where that is declared."""
     if not codes:
         return result
     import pyarrow

@@ -1,9 +1,8 @@
-"""Write rows as a file of SPSS, Stata or Excel, with labels of what occurs in them and nothing else.
+"""Writing of files for SPSS, Stata and Excel, with labels only for values that occur in the rows.
 
-Generalized columns become codes 1, 2, … whose labels are the categories, as these programs expect; whoever reads the
-file back is told what the codes stand for. The rows are held in memory: that is how the programs' formats are written.
-
-Write a workbook of Excel: the rows on one sheet, the labels of what occurs on another. Text stays text.
+Generalized columns become codes 1, 2, … with the categories as labels, as these programs expect. The meaning of the
+codes is returned, so that the file can be read back. The rows are held in memory, which these formats require. A
+workbook has the rows on one sheet and the labels on another, and text remains text.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from sfumato.hierarchies.labels import interval, number
 
 SHEET, LABELS = "data", "labels"
 MOST_ROWS, MOST_COLUMNS, MOST_TEXT = 1_048_575, 16_384, 32_767
-FIRST_DAY = dt.date(1900, 3, 1)  # before it the program counts a day that never was
+FIRST_DAY = dt.date(1900, 3, 1)  # before this date the program counts a day that did not exist
 WRITTEN = dt.datetime(1970, 1, 1)
 
 
@@ -52,7 +51,7 @@ def write_workbook(path: Path, names: Sequence[str], columns: Sequence[Sequence[
 
 
 def _cells(column: Sequence[Any]) -> Sequence[Any]:
-    """A column whose days or moments the program cannot count exactly is written as text."""
+    """Return the cells as text where the program cannot represent their days or moments exactly."""
     days = [cell for cell in column if isinstance(cell, dt.date)]
     early = any((cell.date() if isinstance(cell, dt.datetime) else cell) < FIRST_DAY for cell in days)
     fine = any(isinstance(cell, dt.datetime) and cell.microsecond for cell in days)
@@ -84,7 +83,7 @@ def _write_workbook(sheet: Any, row: int, position: int, cell: Any, formats: dic
 
 
 def _labels(out: Any, names: Sequence[str], columns: Sequence[Sequence[Any]], book: Codebook) -> None:
-    """The labels of columns, and of values that occur."""
+    """Write the sheet with the labels of columns, and of values that occur."""
     lines = []
     for name, column in zip(names, columns, strict=True):
         about = book.column(name)
@@ -104,7 +103,7 @@ def _labels(out: Any, names: Sequence[str], columns: Sequence[Sequence[Any]], bo
             sheet.write_string(row, position, text)
 
 
-LABEL_BYTES = {"sav": 120, "dta": 32_000}  # of a value's label
+LABEL_BYTES = {"sav": 120, "dta": 32_000}  # length of a value's label
 TEXT_BYTES = {"sav": 32_767, "dta": 2_000_000}
 COLUMN_LABEL = {"sav": 255, "dta": 80}  # bytes, and characters
 EXACT = 2.0**53
@@ -117,14 +116,14 @@ STATA_WORDS = (
 
 @dataclass(frozen=True)
 class Written:
-    """How a written file is read back: its sheet, the columns' own names, and what its codes stand for."""
+    """Settings to read a written file back: its sheet, the columns' own names, and the meaning of its codes."""
 
     names: tuple[str, ...] | None = None
     codes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     sheet: str | None = None
 
     def settings(self) -> dict[str, Any]:
-        """The settings of a [data] section that say so."""
+        """Return these settings as a [data] section."""
         result: dict[str, Any] = (
             {"codes": {name: dict(codes) for name, codes in self.codes.items()}} if self.codes else {}
         )
@@ -134,7 +133,7 @@ class Written:
 
 @dataclass
 class _Column:
-    """A column as it is to be written: its cells, and what the file says of it."""
+    """A column to write: its cells and its description."""
 
     cells: Any
     about: ColumnLabels
@@ -264,7 +263,7 @@ def _texts(cells: Any, values: Sequence[str], name: str, about: ColumnLabels, ki
 
 
 def _categories(cells: Any, values: Sequence[str], about: ColumnLabels, kind: str) -> _Column | None:
-    """Categories as codes with labels; None where a label is too long for the format."""
+    """Return categories as codes with labels, or None where a label is too long for the format."""
     ordered = sorted(values, key=_order)
     shown = [group_label(value, about.values) or value for value in ordered]
     if len(set(shown)) < len(shown):
@@ -287,7 +286,7 @@ def _order(label: str) -> tuple[bool, float, str]:
 
 
 def _plain(cells: Any) -> Any:
-    """A column for a workbook: text whose every value is a plain number becomes numbers."""
+    """Return a column for a workbook, as numbers if all its texts are plain numbers."""
     import pyarrow
 
     if (
@@ -306,7 +305,7 @@ def _plain(cells: Any) -> Any:
 
 
 def _is_number(value: str) -> bool:
-    """Whether a text is how a number is written that a program would read back alike.
+    """Return whether a text is a number that programs read and write in the same way.
 
     >>> [_is_number(text) for text in ("39", "2.5", "007", "1e5", "nan", "x")]
     [True, True, False, False, False, False]
@@ -336,7 +335,7 @@ def _objects(cells: Any, nothing: object = None) -> Any:
 
 
 def _day_format(shown: str, kind: str, type_: Any) -> str:
-    """The format of a date: the source's where it is one of this program, else empty for the writer's own."""
+    """Return the format of a date: the source's where it is one of this program, else empty for the writer's own."""
     from sfumato.data.statistical import DATES, TIMES
 
     known = (DATES if str(type_).startswith("date") else TIMES)[kind][0]
@@ -344,7 +343,7 @@ def _day_format(shown: str, kind: str, type_: Any) -> str:
 
 
 def _missing(about: ColumnLabels) -> list[Any]:
-    """What is declared as missing, as SPSS has it: three codes, or a range and a code."""
+    """Return the missing codes in the form of SPSS: at most three codes, or a range and a code."""
     codes: list[Any] = [float(code) if _is_number(code) else code for code in about.missing]
     ranges: list[Any] = [{"lo": low, "hi": high} for low, high in about.ranges]
     if len(ranges) > 1 or len(codes) > (1 if ranges else 3):
@@ -370,7 +369,7 @@ def _cut(label: str, kind: str) -> str:
 
 
 def own_names(names: Sequence[str], kind: str) -> list[str]:
-    """Names that the program takes: letters, digits and underlines, none twice, none of its own words.
+    """Return names that the program takes: letters, digits and underlines, none twice, none of its own words.
 
     >>> own_names(["age", "post code", "Post_code", "long"], "dta")
     ['age', 'post_code', 'Post_code_2', 'long_']
@@ -397,7 +396,7 @@ def own_names(names: Sequence[str], kind: str) -> list[str]:
 
 
 def without_time(path: Path, kind: str) -> None:
-    """Take the time of writing out of the head of a file: the public need not know it."""
+    """Remove the time of writing from the header of a file, because a release must not reveal it."""
     with path.open("r+b") as stream:
         head = stream.read(4096)
         if kind == "sav" and head[:3] == b"$FL":

@@ -1,4 +1,4 @@
-"""Open a table where it is: look at a file's head, or ask a database, and say what the columns are."""
+"""Opening of tables: the columns are found at the beginning of a file, or in a database."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ MOST_COLUMNS = 4_000  # each is looked at by itself, so that many take minutes
 
 
 def open_source(settings: DataSettings, folder: Path | None = None, frame: Frame | None = None) -> Source:
-    """Look at a file's head and say what its columns are.
+    """Read the beginning of a file, and return its source with the columns.
 
-    `folder` is what a relative path is relative to: the folder of the run file. `frame` is the table itself,
-    where the settings say that it is in memory.
+    A relative path is relative to `folder`, which is that of the run file. `frame` is the table itself where the
+    settings say that it is in memory.
     """
     if settings.path == IN_MEMORY:
         return _open_frame(settings, frame)
@@ -58,15 +58,15 @@ def open_source(settings: DataSettings, folder: Path | None = None, frame: Frame
 
 
 def _kind(file: Path) -> str:
-    """The format of a file by its ending; what has no other is text."""
+    """Return the format of a file by its ending, which is text unless another is known."""
     ending = file.suffix.lower()
     return "parquet" if file.suffix in (".parquet", ".pq") else ENDINGS.get(ending, "csv")
 
 
 def matching_files(path: Path) -> list[Path]:
-    """The file of that very name, the parts in the folder of that name, or else the files that match a pattern.
+    """Return the file of this name, the parts in the folder of this name, or else the files that match a pattern.
 
-    `*` and `?` make a pattern of a name that no file has; brackets never do. Files are in the order of their names.
+    A name that no file has is a pattern if it has `*` or `?`. Brackets are never special. Files are sorted by name.
     """
     if path.is_dir():
         return _parts(path)
@@ -86,7 +86,7 @@ def matching_files(path: Path) -> list[Path]:
 
 
 def _parts(folder: Path) -> list[Path]:
-    """The files of a table that stands in a folder in parts. What starts with a dot or a dash below is no part."""
+    """Return the files of a table in parts. A name that starts with a dot or an underline is no part."""
     inside = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
     if any(path.is_dir() for path in inside):
         raise DataError(
@@ -189,7 +189,7 @@ def _refuse_nested(names: Sequence[str], types: Sequence[str]) -> None:
 
 
 def _open_labelled(path: Path, files: list[Path], settings: DataSettings, kind: str) -> Source:
-    """A file of SPSS, Stata, SAS or Excel: all that is read is read from the Parquet that it is converted to."""
+    """Return the source of a file of SPSS, Stata, SAS or Excel, whose rows are read from its conversion to Parquet."""
     if len(files) > 1:
         raise DataError(
             f"{path.name} stands for {len(files)} files of {TITLES[kind]}",
@@ -214,7 +214,7 @@ def _open_labelled(path: Path, files: list[Path], settings: DataSettings, kind: 
 
 
 def _with_codebook(source: Source, folder: Path) -> Source:
-    """The source with what the codebook that its settings name says of it, over what it says itself."""
+    """Return the source with the codebook of its settings, which takes precedence over the labels of the file."""
     given = source.settings.codebook
     if given is None:
         return source
@@ -248,7 +248,7 @@ def _open_database(settings: DataSettings, folder: Path) -> Source:
 
 
 def _given(settings: DataSettings, names: list[str]) -> list[str]:
-    """The declared names, if any, in place of the file's."""
+    """Return the declared names, if any, in place of the file's."""
     if settings.names is None:
         return names
     if len(settings.names) != len(names):

@@ -1,10 +1,7 @@
-"""What a table's columns look like, before anything is declared about them.
+"""Profiles of columns before anything is declared about them, first rows and distributions of values.
 
-Values that may stand for "missing": codes apart from the rest of a column, a letter among numbers, known phrases.
-
-They are named, never applied: only the publisher knows whether 9 means nine or no answer.
-
-A first look at a table: some of its rows, and how the values of each column are spread.
+Values that may mean "missing" are codes far from the other values of a column, a letter among numbers, and known
+phrases. They are reported and never applied, because only the publisher knows whether 9 means nine or no answer.
 """
 
 from __future__ import annotations
@@ -41,10 +38,10 @@ def missing_candidates(
     others: int,
     spelled: Mapping[float, Sequence[str]] | None = None,
 ) -> tuple[str, ...]:
-    """What may mean "missing" in a column: from its lowest and highest numbers with counts, and values that are none.
+    """Return values that may mean "missing", from the lowest and highest numbers with counts, and other values.
 
-    `others` is how many different values are no numbers; `words` are some of them. `spelled` is how the cells write
-    a number, where that differs: a code is missing where a cell is written as it is.
+    `others` is the number of different values that are no numbers, and `words` are some of them. Where it differs,
+    `spelled` has the spelling of a number in the cells, because a code is compared with their text.
 
     >>> missing_candidates({-9: 40, 1: 90, 2: 80, 3: 70}, ["N"], 1)
     ('-9', 'N')
@@ -62,9 +59,9 @@ def missing_candidates(
 
 
 def _high(numbers: Mapping[float, int]) -> list[float]:
-    """Codes such as 9, 99 or 998 beyond the highest other number, several times further than numbers there are apart.
+    """Return codes such as 9, 99 or 998 above the highest other number, after a gap of several usual gaps.
 
-    A code that is more frequent than its neighbour needs less of a gap, one that is no row of equal digits more.
+    A code that is more frequent than its neighbour needs a smaller gap. One whose digits differ needs a larger gap.
     """
     codes = [value for value in numbers if HIGH.fullmatch(_text(value))]
     rest = sorted(set(numbers) - set(codes) - {value for value in numbers if LOW.fullmatch(_text(value))})
@@ -78,7 +75,7 @@ def _high(numbers: Mapping[float, int]) -> list[float]:
 
 
 def _low(numbers: Mapping[float, int]) -> list[float]:
-    """Codes such as -9 or -1 below the lowest other number; a column with losses has negative numbers of its own."""
+    """Return codes such as -9 or -1 below the lowest other number, unless the column has negative numbers."""
     codes = sorted((value for value in numbers if LOW.fullmatch(_text(value))), reverse=True)
     rest = sorted(set(numbers) - set(codes) - {value for value in numbers if HIGH.fullmatch(_text(value))})
     rest = rest or sorted(set(numbers) - set(codes))
@@ -93,7 +90,7 @@ def _low(numbers: Mapping[float, int]) -> list[float]:
 
 
 def _usual_gap(neighbours: Sequence[float]) -> float:
-    """How far apart some numbers are: the middle one of their differences."""
+    """Return the median difference between neighbouring numbers."""
     gaps = sorted(b - a for a, b in itertools.pairwise(neighbours))
     return gaps[len(gaps) // 2]
 
@@ -102,17 +99,16 @@ def _text(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
 
 
-ENDS = 40  # numbers looked at from each end of a column
+ENDS = 40  # numbers that are examined at each end of a column
 EXAMPLES = 40  # values of a column of text
 
 
 @dataclass(frozen=True, repr=False)
 class ColumnProfile:
-    """The figures of one column. `kind` is whole, number, date or text; `typical` holds nine in ten of its values.
+    """Figures of one column. `kind` is whole, number, date or text. `typical` has nine in ten of its values.
 
-    `na_words` are the values that nearly always mean "missing", `candidates` those that may. `examples` are common
-    values of a column of text, for whoever suggests a role; no report shows them. `label` is what the column's codebook
-    calls it.
+    `na_words` are values that nearly always mean "missing", `candidates` values that may. `examples` are common values
+    of a column of text, by which a role is suggested. No report shows them. `label` is the label of the codebook.
     """
 
     name: str
@@ -155,13 +151,13 @@ class ColumnProfile:
 
 
 def profile(engine: Engine, source: Source) -> list[ColumnProfile]:
-    """Profile every column; the raw rows are scanned once, into the table `profiled`, which numbers them as `r`."""
+    """Profile every column. The records are read once, into the table `profiled`, which numbers them as `r`."""
     as_text(engine, source)
     return [_profiled(engine, source, column) for column in source.columns]
 
 
 def as_text(engine: Engine, source: Source, names: Sequence[str] | None = None) -> None:
-    """Make the table `profiled`: the cleaned cells of some columns, of all unless given, and the row number `r`."""
+    """Make the table `profiled` of the clean cells of some or all columns, and the row number `r`."""
     engine.attach(source, "raw")
     columns = source.columns if names is None else [source.column(name) for name in names]
     cells = "".join(f", {cleaned(source, column)} AS {column.sql}" for column in columns)
@@ -169,7 +165,7 @@ def as_text(engine: Engine, source: Source, names: Sequence[str] | None = None) 
 
 
 def values_of(source: Source, name: str) -> dict[str, int]:
-    """The values of one column, missing ones left out, with their counts."""
+    """Return the values of one column, missing ones left out, with their counts."""
     if name not in source.names:
         raise DataError(f'there is no column "{name}"', expected="a column", remedy=nearest(name, source.names))
     with open_engine() as engine:
@@ -233,11 +229,11 @@ def _profiled(engine: Engine, source: Source, column: Column) -> ColumnProfile:
 
 @dataclass(frozen=True)
 class MissingCost:
-    """What it would cost to declare a value as a code for missing, in the measured columns that hold it.
+    """Effect of declaring a value as a code for missing, in the measured columns that hold it.
 
-    `records` hold the value in at least one of these columns, in `cells` cells. `left_out` is how many records the rule
-    "drop" would leave out then, the codes that are declared already included; `left_out_now` without this one. The
-    rules "category" and "wildcard" leave out none.
+    `records` hold the value in at least one of these columns, in `cells` cells. `left_out` is the number of records
+    that the rule "drop" would then leave out, with the codes that are declared already, and `left_out_now` without this
+    one. The rules "category" and "wildcard" leave out none.
     """
 
     columns: tuple[str, ...]
@@ -272,9 +268,9 @@ class MissingCost:
 def missing_costs(
     engine: Engine, source: Source, words: Sequence[str], measured: Sequence[str], na: Sequence[str] = ()
 ) -> dict[str, MissingCost]:
-    """Return what each of some values would cost as a code for missing, counted in the profiled table.
+    """Return the effect of each of some values as a code for missing, counted in the profiled table.
 
-    Each is counted with the other codes as they are: `na` are those that the profiled table does not know yet.
+    The other codes do not change for it. Those in `na` are not yet missing in the profiled table.
     """
     if not measured:
         return {}
@@ -296,7 +292,7 @@ def missing_costs(
 
 
 def complete_rows(engine: Engine, source: Source, names: Sequence[str], na: Sequence[str]) -> int:
-    """How many rows of the profiled table have no missing value in some columns."""
+    """Return the number of rows of the profiled table without a missing value in some columns."""
     words = ", ".join(quoted(word) for word in na) or "''"
     there = [f"{source.column(n).sql} IS NOT NULL AND {source.column(n).sql} NOT IN ({words})" for n in names]
     return int(engine.rows(f"SELECT count(*) FROM profiled WHERE {' AND '.join(there) or '1 = 1'}")[0][0])
@@ -307,12 +303,12 @@ TOP = 12
 
 
 def first_rows(engine: Engine, source: Source, limit: int = 50) -> list[list[str | None]]:
-    """The first rows as clean text; None where a value is missing."""
+    """Return the first rows as clean text; None where a value is missing."""
     return _rows(engine, source, f"LIMIT {int(limit)}")
 
 
 def drawn_rows(engine: Engine, source: Source, limit: int) -> list[list[str | None]]:
-    """Rows from all over the table, likewise; the same each time: those of the least digests."""
+    """Return rows from the whole table as clean text: those with the least digests, so the same each time."""
     text = ", ".join(f"coalesce({column.sql}, '')" for column in source.columns)
     return _rows(engine, source, f"ORDER BY md5(concat_ws('|', {text})) LIMIT {int(limit)}")
 
@@ -324,7 +320,7 @@ def _rows(engine: Engine, source: Source, which: str) -> list[list[str | None]]:
 
 
 def spreads(engine: Engine, source: Source, columns: Sequence[ColumnProfile]) -> list[dict[str, Any]]:
-    """How each profiled column is spread: numbers in equal bins, other values by how often they occur."""
+    """Return the distribution of each profiled column: numbers in equal bins, other values by frequency."""
     return [_spread(engine, source, column) for column in columns]
 
 

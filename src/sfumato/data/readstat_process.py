@@ -1,7 +1,7 @@
-"""Read files of SPSS, Stata and SAS, and workbooks, in a process of their own that may use so much memory.
+"""Reading of SPSS, Stata and SAS files and workbooks in a separate process with limited memory.
 
-Their readers are not written in Python, and some broken files bring them down or ask for more memory than there is.
-What ends then is this process, and its caller says that the file cannot be read.
+Their readers are not written in Python. Some broken files crash them or make them allocate more memory than exists.
+Then only this process ends, and its caller reports that the file cannot be read.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Table = tuple[list[str], list[str], Codebook, str | None]
 
 
 def read_apart(path: Path, kind: str, folder: Path, settings: DataSettings) -> Table:
-    """The rows of a file as `rows.parquet` in a scratch folder.
+    """Write the rows of a file as `rows.parquet` in a scratch folder.
 
-    Names and types of its columns, its labels, and the name of the sheet that was read.
+    Return the names and types of its columns, its labels, and the name of the sheet that was read.
     """
     result = _asked(path, kind, folder, settings)
     columns = {
@@ -42,7 +42,7 @@ def read_apart(path: Path, kind: str, folder: Path, settings: DataSettings) -> T
 
 
 def catalogue_apart(path: Path) -> dict[str, dict[str, str]]:
-    """The labels of a SAS catalogue, by the names of its formats."""
+    """Return the labels of a SAS catalogue, by the names of its formats."""
     with Scratch() as scratch:
         labels: dict[str, dict[str, str]] = _asked(path, "sas7bcat", scratch.path, DataSettings(path=str(path)))
         return labels
@@ -105,7 +105,7 @@ def _read(path: Path, kind: str, folder: Path, settings: DataSettings) -> Any:
 
 
 def limit_memory(most: int) -> None:
-    """Refuse this process more memory that can be written, where the system can."""
+    """Limit the writable memory of this process, where the system can."""
     try:
         import resource
     except ImportError:  # not on this system
@@ -115,7 +115,7 @@ def limit_memory(most: int) -> None:
 
 
 class WithoutPandas(MetaPathFinder):
-    """Arrow would load pandas, which takes longer than reading most files does, and is not needed here."""
+    """Import hook that hides pandas from Arrow, because importing it takes longer than reading most files."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:  # noqa: ARG002
         if name == "pandas":
@@ -123,7 +123,7 @@ class WithoutPandas(MetaPathFinder):
 
 
 def main(arguments: list[str]) -> int:
-    """Read a file, and write what it says of itself beside its rows."""
+    """Read a file, and write its rows and its description."""
     path, kind, folder, most = arguments
     limit_memory(int(most))
     settings = DataSettings.model_validate_json(sys.stdin.buffer.read())

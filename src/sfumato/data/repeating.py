@@ -1,12 +1,11 @@
-"""Columns that number persons or households and repeat: several rows belong to one of them.
+"""Columns that number persons or households and repeat, so that several rows belong to one person or household.
 
-Three things point at such a column. Its role: an identifier that repeats. Its name: a patient, person or household
-number, whatever its role. Its values: few rows have each, and the quasi-identifiers are constant among them, though
-they do not determine each other. A region has many rows, and an occupation says neither age nor sex. Two columns can
-number persons together, as a hospital and the number of a patient in it do: their values say it, where neither does
-alone.
+Such a column is found in three ways. By its role, it is an identifier that repeats. By its name, it is a patient,
+person or household number. By its values, few rows have each value, and the quasi-identifiers are constant within a
+value although they do not determine each other. (A region has many rows, and an occupation determines neither age nor
+sex.) Two columns can number persons together, such as a hospital and the number of a patient in it.
 
-Numbers of persons and households that are written in several ways, so that one person would count as several.
+A number that is written in several ways is refused, because one person would count as several.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ TAKEN = "numbered_rows"
 
 @dataclass(frozen=True)
 class Repeating:
-    """A column whose values are numbers of persons or households: how many there are, and how many rows they have."""
+    """A column of numbers of persons or households, with the count of the numbers and of their rows."""
 
     column: str
     holder: Holder
@@ -99,7 +98,7 @@ def repeating(
     view: str,
     cells: Mapping[str, str] | None = None,
 ) -> list[Repeating]:
-    """The columns of a view that number persons or households and repeat, by the roles that its columns have so far.
+    """Return the columns of a view that number persons or households and repeat, given the roles so far.
 
     `cells` is the SQL of each column in the view: that of clean text, unless given.
     """
@@ -128,7 +127,7 @@ def repeating(
 def _in_pairs(
     engine: Engine, names: Sequence[str], partners: Sequence[str], keys: Sequence[str], columns: Mapping[str, str]
 ) -> list[Repeating]:
-    """Pairs of columns that number persons together, by their values alone; neither does by itself."""
+    """Return pairs of columns that number persons together by their values, where neither column does alone."""
     whole = {name: _counts(engine, columns[name]) for name in dict.fromkeys([*names, *partners])}
     repeats = {name: counts for name, counts in whole.items() if 1 < counts.values < counts.rows}
     pairs = {frozenset((one, two)): (one, two) for one in names for two in partners if one != two}
@@ -145,7 +144,7 @@ def _in_pairs(
 
 
 def _taken(engine: Engine, view: str, texts: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
-    """Some columns of a view as a table of clean texts, so that the source is read once; what they are called there."""
+    """Copy some columns of a view to a table of clean texts, so that the source is read once. Return their names."""
     columns = {name: f"t{place}" for place, name in enumerate(texts) if name in names}
     named = ", ".join(f"{texts[name]} AS {column}" for name, column in columns.items())
     engine.run(f"CREATE OR REPLACE TEMP TABLE {TAKEN} AS SELECT {named} FROM {view}")
@@ -153,7 +152,7 @@ def _taken(engine: Engine, view: str, texts: Mapping[str, str], names: Collectio
 
 
 def _together(columns: Sequence[str]) -> str:
-    """Some columns as one text, missing where all are."""
+    """Return some columns as one text, missing where all are."""
     joined = " || '|' || ".join(f"coalesce({column}, '')" for column in columns)
     return f"NULLIF({joined}, '{'|' * (len(columns) - 1)}')" if len(columns) > 1 else columns[0]
 
@@ -163,9 +162,9 @@ def _cells(source: Source) -> dict[str, str]:
 
 
 def candidates(roles: Mapping[str, Role | None]) -> list[tuple[str, ...]]:
-    """The columns that can number persons or households: named so, identifiers, or of no known meaning.
+    """Return the columns that can number persons or households: named so, identifiers, or of no known meaning.
 
-    First and last names are looked at together.
+    First and last names are taken together.
 
     >>> candidates({"age": Role.QUASI_IDENTIFIER, "patient_id": Role.DROP, "first name": None, "surname": None})
     [('patient_id',), ('first name', 'surname')]
@@ -183,7 +182,7 @@ def candidates(roles: Mapping[str, Role | None]) -> list[tuple[str, ...]]:
 
 
 def _by_name(column: str, roles: Mapping[str, Role | None]) -> Holder | None:
-    """Whom the name of a column numbers. A declared unit or household is one."""
+    """Return what a column numbers, by its name or because it is declared as unit or household."""
     declared = roles.get(column)
     if declared in (Role.UNIT, Role.HOUSEHOLD):
         return "household" if declared is Role.HOUSEHOLD else "unit"
@@ -191,14 +190,14 @@ def _by_name(column: str, roles: Mapping[str, Role | None]) -> Holder | None:
 
 
 def _unknown(name: str) -> bool:
-    """Whether nothing is known about a column of that name, or only that it identifies."""
+    """Return whether nothing is known about a column of that name, or only that it identifies."""
     words = spelled(name)
     known = code_of(name) or next((each for each in NAMES if each.pattern.search(words)), None)
     return known is None or known.role is Role.IDENTIFIER
 
 
 def _within(column: str, counts: _Counts) -> bool:
-    """Whether a column numbers the persons of each household from 1, so that all households share its values."""
+    """Return whether a column numbers the persons of each household from 1, so that all households share its values."""
     return counts_within(spelled(column)) and counts.values <= MOST_CODES
 
 
@@ -221,7 +220,7 @@ def _counts(engine: Engine, cell: str) -> _Counts:
 
 
 def _holds_constant(engine: Engine, cell: str, keys: Sequence[str], counts: _Counts) -> bool:
-    """Whether two quasi-identifiers that do not determine each other are constant within nearly all values."""
+    """Return whether two quasi-identifiers that do not determine each other are constant within nearly all values."""
     if len(keys) < 2 or counts.several < LEAST or counts.rows > FEW * counts.values:
         return False
     ends = ", ".join(f"min({key}) AS a{place}, max({key}) AS z{place}" for place, key in enumerate(keys))
@@ -238,7 +237,7 @@ def _holds_constant(engine: Engine, cell: str, keys: Sequence[str], counts: _Cou
 
 
 def _telling(engine: Engine, cell: str, key: str) -> int | None:
-    """The number of values of a quasi-identifier where a cell has one, if it varies enough that constancy is news."""
+    """Return the number of values of a quasi-identifier, if it varies enough for constancy to be informative."""
     grouped = f"SELECT count(*) AS n FROM {TAKEN} WHERE {cell} IS NOT NULL GROUP BY {key}"
     distinct, most, rows = engine.rows(
         f"SELECT count(*), coalesce(max(n), 0), CAST(coalesce(sum(n), 0) AS BIGINT) FROM ({grouped}) AS g"
@@ -247,7 +246,7 @@ def _telling(engine: Engine, cell: str, key: str) -> int | None:
 
 
 def _independent(engine: Engine, cell: str, pair: tuple[str, str], distinct: Mapping[str, int]) -> bool:
-    """Whether neither of two quasi-identifiers determines the other."""
+    """Return whether neither of two quasi-identifiers determines the other."""
     pairs = f"SELECT DISTINCT {pair[0]}, {pair[1]} FROM {TAKEN} WHERE {cell} IS NOT NULL"
     both = engine.rows(f"SELECT count(*) FROM ({pairs}) AS p")[0][0]
     return all(int(both) > 1.1 * distinct[key] for key in pair)

@@ -1,4 +1,4 @@
-"""A look at a large source without reading it: how many rows it has, and some of them from all over it."""
+"""Estimates for a large source without reading it completely: the number of rows, and a sample of them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PLACES = 50  # of a source that rows are taken from
 
 
 def rows_of(source: Source) -> int:
-    """How many rows a source has: told by Parquet files, reckoned for text from the length of its first lines.
+    """Return the number of rows of a source: exact for Parquet, estimated for text from the length of its first lines.
 
-    Those of a database or a frame are read all at once and not sampled: 0.
+    It is 0 for a database or a frame, which is read completely and not sampled.
     """
     files = source.files
     if not files:
@@ -35,9 +35,9 @@ def rows_of(source: Source) -> int:
 
 
 def sampled(source: Source, rows: int, wanted: int, folder: Path) -> Source:
-    """About `wanted` rows from places all over a source, as a file in `folder`; the source itself if it has no more.
+    """Write about `wanted` rows from all parts of a source to a file in `folder`, or return a smaller source itself.
 
-    Of a compressed text only the beginning is at hand.
+    Only the beginning of a compressed text is used.
     """
     if rows <= wanted:
         return source
@@ -56,10 +56,10 @@ def sampled(source: Source, rows: int, wanted: int, folder: Path) -> Source:
 
 
 def distinct(counts: Counts64, rows: int, limit: float = math.inf) -> float:
-    """How many distinct tuples `rows` rows have, from the counts of a sample; there can be no more than `limit`.
+    """Return the estimated number of distinct tuples of `rows` rows, at most `limit`, from the counts of a sample.
 
-    Chao's estimate of what is unseen is too low where rare tuples abound; going on as the sample grew over its second
-    half is too high, because growth slows down. Their geometric mean is off by the same factor at worst.
+    Chao's estimate is too low with many rare tuples. An extrapolation of the growth over the second half of the sample
+    is too high, because growth slows down. The geometric mean of the two is wrong by the same factor at most.
 
     >>> distinct(np.array([5, 5]), 1000), round(distinct(np.array([1, 1, 1, 2]), 10))
     (2.0, 6)
@@ -76,7 +76,7 @@ def distinct(counts: Counts64, rows: int, limit: float = math.inf) -> float:
 
 
 def _lines(file: Path, header: bool) -> int:
-    """Rows of a text file; whole small files are counted, of large ones the first lines are measured."""
+    """Return the number of rows of a text file: counted for small files, else estimated from the first lines."""
     size = file.stat().st_size
     if file.suffix == ".gz":
         with file.open("rb") as raw, gzip.open(raw) as text:

@@ -1,4 +1,4 @@
-"""A table in memory as a Parquet file that is read as the same table."""
+"""Saving of a table in memory as a Parquet file that is read back as the same table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sfumato.errors import DataError, shortened
 
 
 def write_frame(source: Source, path: Path) -> Path:
-    """Write a table in memory as Parquet; DataError if a column would be read as something else."""
+    """Write a table in memory as Parquet. Raise a `DataError` if a column would be read back differently."""
     import pyarrow
     import pyarrow.parquet
 
@@ -39,7 +39,7 @@ def write_frame(source: Source, path: Path) -> Path:
 
 
 def _plain_table(table: Any) -> Any:
-    """The table without categories and views of text: both become text, which every reader of Parquet knows."""
+    """Return the table without categories and views of text: both become text, which every reader of Parquet knows."""
     import pyarrow
 
     columns = {}

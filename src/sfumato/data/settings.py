@@ -1,9 +1,4 @@
-"""How a table is to be read: the [data] section of a run file, frozen and checked.
-
-Where a table is: a file, or a table of a database by an address without a password.
-
-What a column is to the publisher. Every column has exactly one role before anything runs.
-"""
+"""Sections [data] and [engine_options] of a run file, addresses of databases, and the roles of columns."""
 
 from __future__ import annotations
 
@@ -20,13 +15,13 @@ from sfumato.errors import StudyError
 
 POSTGRESQL = ("postgresql://", "postgres://")
 SQLITE = "sqlite:"
-IN_MEMORY = "(a table in memory)"  # stands for a path where a run file tells of a frame
+IN_MEMORY = "(a table in memory)"  # the path in the settings of a table in memory
 # A passfile is only the name of a file, but it has a key of its own in the run file.
 REFUSED = ("password", "sslpassword", "passfile")
 
 
 def is_database(path: str) -> bool:
-    """Whether a path names a database.
+    """Return whether a path names a database.
 
     >>> is_database("sqlite:people.db"), is_database("postgresql://host/db"), is_database("people.csv")
     (True, True, False)
@@ -35,7 +30,7 @@ def is_database(path: str) -> bool:
 
 
 def located(path: str, folder: Path) -> str:
-    """A path of a run file as it can stand in another folder.
+    """Return a path of a run file that is also valid in another folder.
 
     >>> located("sqlite:people.db", Path("/data")), located("postgresql://host/db", Path("/data"))
     ('sqlite:/data/people.db', 'postgresql://host/db')
@@ -48,7 +43,7 @@ def located(path: str, folder: Path) -> str:
 
 
 def refuse_password(path: str) -> None:
-    """Raise if an address holds a password. It is not shown: neither it nor what stands around it."""
+    """Raise if an address holds a password. The message shows no part of the address."""
     if not path.startswith(POSTGRESQL):
         return
     try:
@@ -65,7 +60,7 @@ def refuse_password(path: str) -> None:
 
 
 def connectable(path: str, password_file: Path | None) -> str:
-    """The address as the driver takes it: sessions that only read, in one time zone, and do not wait for ever."""
+    """Return the address for the driver: sessions only read, use one time zone, and have a time limit to connect."""
     parts = urlsplit(path)
     given = dict(parse_qsl(parts.query))
     given.setdefault("connect_timeout", "10")
@@ -76,7 +71,7 @@ def connectable(path: str, password_file: Path | None) -> str:
 
 
 def quoted_table(name: str) -> str:
-    """A table's name in SQL; a point parts it from its schema.
+    """Return a table's name in SQL. A point separates it from its schema.
 
     >>> quoted_table("census.people")
     '"census"."people"'
@@ -85,7 +80,7 @@ def quoted_table(name: str) -> str:
 
 
 def quoted_name(name: str) -> str:
-    """A name in SQL."""
+    """Return a name in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -104,46 +99,98 @@ Threads = Annotated[int, Field(ge=1, le=1024)]
 
 
 class DataSettings(Settings):
-    """Where the table is and how its text is to be understood.
+    """Settings that say where a table is and how it is read.
 
-    What is left out is detected from the file's head (format, separator, quote, decimal mark). An encoding other
+    Format, separator, quote and decimal mark are detected at the beginning of the file unless stated. An encoding other
     than UTF-8 and a missing header are never assumed: `sfumato inspect` detects them and writes them down.
-    With `neutralise_formulas` a release writes a mark before kept cells that a spreadsheet would run.
-    `removed` is how many suppressed records a release lacks, so that they stay in every measurement, and `left_out` how
-    many records of its source the missing rule left out, so that they stay in the loss.
-    `digest` is what a fingerprint is of: the bytes of a file, or the content of a Parquet file, which is that of the
-    table in memory it was written from.
-    `unit = "row"` states that every row is one person, and `unit_reason` why; it goes into the report of a release.
-    Of a database, `table` or `query` says what is read, and `password_file` where its password is.
-    Of a workbook, `sheet` is the sheet (the first unless given) and `header_row` the row of its names. `codebook` is a
-    file with labels and missing codes: a data dictionary (CSV, JSON) or DDI Codebook (XML). `codes` says of columns of
-    a labelled file which value each code stands for, where the value and not the code is to be read.
     """
 
-    path: str
-    table: str | None = None
-    query: str | None = None
-    password_file: str | None = None
-    format: Literal["csv", "parquet", "sav", "dta", "sas7bdat", "xlsx"] | None = None
-    unit: Literal["row"] | None = None
-    unit_reason: str | None = Field(default=None, min_length=10)
-    digest: Literal["bytes", "content"] = "bytes"
-    sheet: str | None = None
-    header_row: int | None = Field(default=None, ge=1, le=1 << 20)
-    codebook: str | None = None
-    codes: dict[str, dict[str, str]] = Field(default_factory=dict)
-    separator: str | None = Field(default=None, min_length=1, max_length=1)
-    quote: str | None = Field(default=None, max_length=1)
-    decimal: Literal[".", ","] | None = None
-    encoding: str = "utf-8"
-    header: bool | Literal["auto"] = True
-    names: tuple[str, ...] | None = None
-    trim: bool = True
-    na: tuple[str, ...] = ()
-    missing: Missing = "category"
-    neutralise_formulas: bool = False
-    removed: int = Field(default=0, ge=0, le=10**12)
-    left_out: int = Field(default=0, ge=0, le=10**12)
+    path: str = Field(
+        description="File, folder with the parts of one table, pattern such as parts/*.parquet, or address of "
+        "a database. A database address must not contain a password."
+    )
+    table: str | None = Field(default=None, description="Table of the database that is read.")
+    query: str | None = Field(
+        default=None, description="Query whose result is read from the database, instead of a table."
+    )
+    password_file: str | None = Field(default=None, description="File with the password of the database.")
+    format: Literal["csv", "parquet", "sav", "dta", "sas7bdat", "xlsx"] | None = Field(
+        default=None, description="Format of the file. The ending of its name decides unless stated."
+    )
+    unit: Literal["row"] | None = Field(
+        default=None, description="The value row states that every row is a person of its own."
+    )
+    unit_reason: str | None = Field(
+        default=None,
+        min_length=10,
+        description="Reason why every row is a person. It is in the internal report, and not needed where a "
+        "column has the role household.",
+    )
+    digest: Literal["bytes", "content"] = Field(
+        default="bytes",
+        description="Basis of the fingerprint of the table: the bytes of its files, or the content of a "
+        "Parquet file, which equals that of the table in memory it was saved from.",
+    )
+    sheet: str | None = Field(default=None, description="Sheet of a workbook. The default is the first sheet.")
+    header_row: int | None = Field(
+        default=None,
+        ge=1,
+        le=1 << 20,
+        description="Row of a workbook that has the names. The default is the first row that is not empty.",
+    )
+    codebook: str | None = Field(
+        default=None,
+        description="File with labels and missing codes: a data dictionary (CSV, JSON), DDI Codebook (XML) or "
+        "a SAS catalogue.",
+    )
+    codes: dict[str, dict[str, str]] = Field(
+        default_factory=dict,
+        description="Values that the codes of a labelled file mean, by column, where the values are to be "
+        "read instead of the codes.",
+    )
+    separator: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=1,
+        description="Character between the values of a row. It is detected unless stated.",
+    )
+    quote: str | None = Field(
+        default=None,
+        max_length=1,
+        description="Character around values, or an empty text for none. It is detected unless stated.",
+    )
+    decimal: Literal[".", ","] | None = Field(default=None, description="Decimal mark. It is detected unless stated.")
+    encoding: str = Field(
+        default="utf-8",
+        description="Encoding of the text, such as latin-1 or cp1252, or auto to detect it. A file in another "
+        "encoding is refused.",
+    )
+    header: bool | Literal["auto"] = Field(
+        default=True, description="Whether the first row has the names of the columns, or auto to detect it."
+    )
+    names: tuple[str, ...] | None = Field(
+        default=None, description="Names of the columns, one for each. The default is the header."
+    )
+    trim: bool = Field(default=True, description="Whether blanks around values are removed.")
+    na: tuple[str, ...] = Field(default=(), description="Values that mean missing. An empty cell always does.")
+    missing: Missing = Field(default="category", description="Rule for missing values in measured columns.")
+    neutralise_formulas: bool = Field(
+        default=False,
+        description="Whether a released cell that a spreadsheet would take for a formula gets a mark in "
+        "front, which changes the cell.",
+    )
+    removed: int = Field(
+        default=0,
+        ge=0,
+        le=10**12,
+        description="Number of suppressed records that a released file lacks. They remain in every sum and mean.",
+    )
+    left_out: int = Field(
+        default=0,
+        ge=0,
+        le=10**12,
+        description="Number of records that the missing rule left out before a release. They remain in the loss.",
+    )
 
     @model_validator(mode="after")
     def _no_password(self) -> Self:
@@ -152,17 +199,21 @@ class DataSettings(Settings):
 
 
 class EngineOptions(Settings):
-    """Limits of the engine that touches the raw rows; for Spark also its master and settings of its own."""
+    """Limits of the engine that reads the records, and settings of Spark."""
 
-    memory_limit: str | None = None
-    temp_folder: str | None = None
-    threads: Threads | None = None
-    master: str | None = None
-    conf: dict[str, str] = Field(default_factory=dict)
+    memory_limit: str | None = Field(default=None, description="Memory that the engine may use, such as 2GB.")
+    temp_folder: str | None = Field(default=None, description="Folder for temporary files of the engine.")
+    threads: Threads | None = Field(default=None, description="Number of threads of the engine.")
+    master: str | None = Field(
+        default=None, description="Address of the Spark cluster, or local[4] for four cores of this machine."
+    )
+    conf: dict[str, str] = Field(
+        default_factory=dict, description="Settings of Spark for memory, cores, ports and SQL."
+    )
 
     @model_validator(mode="after")
     def _harmless(self) -> Self:
-        """Settings of Spark can name programs that it starts, classes that it loads and options of its machine."""
+        """Refuse settings of Spark that can start programs, load classes or change options of the Java machine."""
         refused = [name for name in self.conf if not SPARK.fullmatch(name) and not SECRET.search(name)]
         if refused:
             raise StudyError(
@@ -208,7 +259,7 @@ class Role(StrEnum):
 
     @property
     def released(self) -> bool:
-        """Whether such a column may be in a released file. No system releases the others.
+        """Whether such a column may be in a released file. No method releases the others.
 
         >>> [str(role) for role in Role if not role.released]
         ['identifier', 'drop', 'vital', 'unit', 'household']
@@ -217,7 +268,7 @@ class Role(StrEnum):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of a column in a run file that do something in this role, beside `role` itself."""
+        """The keys of a column in a run file that this role reads."""
         return KEYS.get(self, ())
 
     @property

@@ -34,26 +34,26 @@ TEXT = "VARCHAR"
 
 
 class Treated(Protocol):
-    """How a column is treated where it is read; `sources.treatment` has the kinds."""
+    """A treatment of a column when it is read. `data.treatment` has the kinds."""
 
     def sql(self, source: Source, column: Column) -> str:
-        """The treated value of a column."""
+        """Return the treated value of a column."""
 
     def expects(self) -> str:
-        """Which values can be treated."""
+        """Return which values can be treated."""
 
     def type_of(self, column: Column) -> str:
-        """The type of the treated column."""
+        """Return the type of the treated column."""
 
     def labels(self, decimal: str) -> tuple[str, ...]:
-        """The labels of bands, from the lowest."""
+        """Return the labels of bands, from the lowest."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the source: its name as written, its type, and where it stands.
+    """A column of the source: its name as written, its type, and its position.
 
-    Inside SQL a column is called by its position (`c0`, `c1`, …), so any name a file may hold is harmless.
+    SQL names a column by its position (`c0`, `c1`, …), so that any name in a file is harmless.
     """
 
     name: str
@@ -71,11 +71,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Source:
-    """A readable table. Made by `open_source`, which has looked at its head but not at its rows.
+    """A readable table. `open_source` makes it from the beginning of a table, without reading its rows.
 
-    `path` is what the user wrote; `files` are what it stood for when it was opened: all that is read is read from them.
-    Of a file that was converted first, `originals` are the user's own, and `held` keeps the conversion. `codebook` has
-    the labels of columns and values. Where columns are treated (`sources.treatment`), `untreated` is the source before.
+    `path` is the user's text. The rows are read from `files`, which are the files that it named when it was opened.
+    The `originals` are the user's own files where they were converted, and `held` keeps the conversion. `codebook` has
+    the labels of columns and values. Where columns are treated (`data.treatment`), `untreated` is the source before.
     """
 
     path: Path
@@ -95,7 +95,7 @@ class Source:
 
     @property
     def title(self) -> str:
-        """How messages call it."""
+        """The name of the source in messages."""
         if self.frame is not None:
             return "the table in memory"
         return self.path.name if self.database is None else self.database.title
@@ -129,14 +129,14 @@ class Source:
         return digest.hexdigest()
 
     def _read_digest(self) -> str:
-        """What was read last, if anything was: so that a fingerprint is that of the rows that were measured."""
+        """Return the digest of the rows that were read last, so that the fingerprint is that of the measured rows."""
         if self.database is not None and self.database.digest is None:
             self.database.scan(self)
         return (self.database.digest if self.database is not None else None) or ""
 
 
 def transcoded(source: Source, folder: Path) -> Source:
-    """The same source as plain UTF-8 in `folder`, where the engine cannot read it as it is."""
+    """Return the same source as plain UTF-8 in `folder`, where the engine cannot read it as it is."""
     dialect = source.dialect
     if dialect is None or dialect.native:
         return source
@@ -166,14 +166,14 @@ def _transcode(file: Path, target: Path, encoding: str) -> None:
 
 PATTERN = re.compile(r"([*?\[])")
 ODD = re.compile(r"[*?\[\]{}\\#%\x00-\x1f\x7f\ud800-\udfff]")  # the last are bytes that are not UTF-8
-ENDINGS = re.compile(r"(\.[A-Za-z0-9]+){0,2}$")  # by these the engine tells a compressed file
+ENDINGS = re.compile(r"(\.[A-Za-z0-9]+){0,2}$")  # the endings by which the engine recognizes a compressed file
 
 
 def engine_name(file: Path, folder: Path) -> str:
-    """A path that DuckDB reads as this very file: for an odd name, that of a link to it, which is made in `folder`.
+    """Return a path that DuckDB reads as this file. For special characters it is a link, which is made in `folder`.
 
-    Its own escapes do not reach far enough: a backslash beside a bracket has none, and what follows a question mark
-    is not looked at for the ending of a compressed file.
+    DuckDB cannot escape all names: a backslash next to a bracket has no escape, and the ending of a compressed file is
+    not recognized after a question mark.
     """
     path = file.absolute()
     if ODD.search(str(path)):
@@ -185,7 +185,7 @@ def engine_name(file: Path, folder: Path) -> str:
 
 
 def quoted(text: str) -> str:
-    r"""A text literal in SQL. A backslash is a character for one engine, an escape for another, so it goes by number.
+    r"""Return a text literal in SQL. A backslash is written by its number, because some engines take it as an escape.
 
     >>> print(quoted("it's"), quoted("a\\b"))
     'it''s' ('a' || chr(92) || 'b')
@@ -198,7 +198,7 @@ SUFFIX = ".channel.json"
 
 
 def mark_of(path: Path) -> Path:
-    """Where the mark of a file stands.
+    """Return the path of the mark of a file.
 
     >>> mark_of(Path("out/survey.csv")).name
     'survey.csv.channel.json'
@@ -207,7 +207,7 @@ def mark_of(path: Path) -> Path:
 
 
 def disguised_columns(path: Path) -> list[str]:
-    """The columns of a file that a channel has disguised, by the mark beside it."""
+    """Return the columns of a file that a channel has disguised, by its mark."""
     try:
         return [str(name) for name in read_json(mark_of(path))["notes"]["disguised"]]
     except (InputError, KeyError, TypeError):
@@ -215,7 +215,7 @@ def disguised_columns(path: Path) -> list[str]:
 
 
 def refuse_disguised(path: Path, measured: list[str]) -> None:
-    """Frequency-based measures are not defined where values were drawn at random (docs/readings.md, 3.7)."""
+    """Refuse disguised columns: measures of frequencies are not defined for random values (docs/readings.md, 3.7)."""
     result = [name for name in disguised_columns(path) if name in measured]
     if result:
         raise MeasureError(

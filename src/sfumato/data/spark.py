@@ -1,17 +1,14 @@
-"""Spark as the engine: the same SQL on this machine, on a cluster, or in whatever session is active.
+"""The engine Spark: the same SQL on this machine, on a cluster, or in an active session.
 
-Why a release is right though workers may be lost: Spark runs a lost task again, and then every row must come out as
-before, or rows would be missing or duplicated. All that is asked here is a function of the rows of a file split alone.
-Row numbers (`r`) are given directly on the scan, as split and place in the split: splits are fixed when a query is
-planned, so a task that runs again gives the same numbers. Salts stand in the SQL text as literals. What is drawn at
-random (`stream`) is written down once, committed by rename, and read from there: a second draw for a record would not
-only lose rows, it would tell more about a person than one report may.
+A release is correct even if workers are lost. Spark then repeats a task, which must produce the same rows, or rows
+would be missing or duplicated. So every query is a function of the rows of a file split alone. Row numbers (`r`) are
+the split and the position in it, and splits are fixed when a query is planned. Salts are literals in the SQL text.
+Random values (`stream`) are written once, committed by a rename, and read from that file. A second draw for a record
+would reveal more about a person than one report may.
 
-A Spark session to run SQL in: the user's own where one is active, else one that is started and kept for the process.
-
-Starting Spark takes seconds and a study opens its engine several times, so what was started once stays until the
-process ends or other options are asked for; then the Java process ends too, because its memory is set at its start.
-Each engine works in a session of its own above it: its settings and views touch nobody else's.
+The session is the user's own where one is active. Else one is started, which takes seconds, and kept for the process
+until other options are needed. Then the Java process ends too, because its memory is set at its start. Each engine has
+a session of its own, so that settings and views are separate.
 """
 
 from __future__ import annotations
@@ -37,7 +34,7 @@ from sfumato.data.spark_files import frame, write
 from sfumato.data.treatment import UNTREATED, refuse_untreatable, treated_columns
 from sfumato.errors import DataError, InputError, SfumatoError, StudyError
 
-# What makes the same SQL text mean the same as in DuckDB, and files come out the same whoever set the cluster up.
+# These settings give SQL text the meaning that it has in DuckDB, on any cluster.
 MEANING = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "true",
@@ -66,7 +63,7 @@ _started: tuple[EngineOptions, Any, Any] | None = None  # options, context, and 
 
 
 def open_session(options: EngineOptions) -> Any:
-    """A new session for one engine."""
+    """Return a new session for one engine."""
     try:
         from pyspark import SparkContext
         from pyspark.errors import PySparkException
@@ -121,7 +118,7 @@ def stop() -> None:
 
 
 def _own(options: EngineOptions) -> Any:
-    """The context of ours for these options, started unless it runs."""
+    """Return the context of ours for these options, started unless it runs."""
     global _started
     if _started is not None and _started[0] == options and _running(_started[1]):
         return _started[1]
@@ -156,7 +153,7 @@ def _running(context: Any) -> bool:
 
 
 def _limits(options: EngineOptions) -> dict[str, str]:
-    """Our options in Spark's words."""
+    """Return our options as settings of Spark."""
     local = options.master is None or options.master.startswith("local")
     result: dict[str, str] = {}
     if options.master is not None:
@@ -178,7 +175,7 @@ def _limits(options: EngineOptions) -> dict[str, str]:
 
 
 def _refuse_unreachable(master: str | None) -> None:
-    """Spark itself would try for a minute, and then stop with a trace."""
+    """Refuse a master that cannot be reached, for which Spark would wait a minute and then print a trace."""
     for host, port in MASTER.findall(master or "")[:1]:
         try:
             socket.create_connection((host, int(port)), timeout=10).close()
@@ -231,7 +228,7 @@ class SparkEngine:
         self._folder = self._scratch.path
 
     def _define(self) -> None:
-        """Our functions (data/engine.py). Lambdas, because PySpark wants its own words as annotations, or none."""
+        """Define our functions (data/engine.py). They are lambdas, because PySpark reads annotations in its own way."""
         from pyspark.sql.functions import arrow_udf
 
         meaning = f"trim(BOTH {quoted(BLANKS)} FROM x)"
@@ -330,7 +327,7 @@ class SparkEngine:
         self._scratch.close()
 
     def _hold(self, name: str, result: Any) -> None:
-        """A temporary table: kept by the workers, in memory or on their disks; what is lost is made again."""
+        """Keep a temporary table on the workers, in memory or on their disks. A lost part is computed once more."""
         from pyspark import StorageLevel
 
         before = self._held.get(name)
@@ -348,7 +345,7 @@ class SparkEngine:
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
-        """Our words for an engine's error. Its own would print rows, and with them sensitive values."""
+        """Raise our error for an engine's error, whose text would print rows with sensitive values."""
         from py4j.protocol import Py4JError, Py4JNetworkError
         from pyspark.errors import PySparkException
 
@@ -413,7 +410,7 @@ def _by_value() -> Iterator[None]:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Freeing what a cluster holds may fail where the cluster is gone; then there is nothing left to free."""
+    """Ignore errors while memory of a cluster is freed, because the cluster may have ended."""
     try:
         yield
     except Exception as error:
@@ -422,7 +419,7 @@ def _quietly() -> Iterator[None]:
 
 
 def _double_text(values: Any) -> Any:
-    """Doubles as DuckDB writes them, which is as Python does: the fewest digits that tell them apart."""
+    """Return doubles as DuckDB and Python write them: with the fewest digits that identify them."""
     import pyarrow
 
     coded = values.dictionary_encode()
@@ -431,7 +428,7 @@ def _double_text(values: Any) -> Any:
 
 
 def _float_text(values: Any) -> Any:
-    """Singles as DuckDB writes them. It has a way of its own, so it is asked: workers need it for such columns."""
+    """Return singles as DuckDB writes them. Workers need DuckDB for such columns, because its format is its own."""
     import duckdb
     import pyarrow
 

@@ -1,4 +1,4 @@
-"""Files as Spark reads and writes them: the rows that DuckDB reads, and folders of parts, whole or not there at all."""
+"""Reading of files with Spark as DuckDB reads them, and atomic writing of folders of parts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TYPES = {
 
 
 def frame(session: Any, source: Source) -> Any:
-    """A source as a data frame with the columns `c0`, `c1`, …"""
+    """Return a source as a data frame with the columns `c0`, `c1`, …"""
     if source.database is not None:
         raise StudyError(
             "the engine spark reads files, and the table is in a database",
@@ -79,7 +79,7 @@ def _reading(dialect: Dialect) -> dict[str, Any]:
     return _writing(dialect) | {
         "encoding": CHARSETS[dialect.encoding],
         "mode": "FAILFAST",
-        "multiLine": bool(dialect.quote),  # a quoted cell may hold a line break; a file is then one task's work
+        "multiLine": bool(dialect.quote),  # a quoted cell may hold a line break, so one task reads the whole file
         "maxCharsPerColumn": -1,
     }
 
@@ -99,9 +99,9 @@ def _writing(dialect: Dialect) -> dict[str, Any]:
 
 
 def _refuse_other_rows(result: Any, source: Source) -> None:
-    """Spark takes an open quote, a blank line and bytes of another encoding as they come, so DuckDB looks first.
+    """Refuse files whose rows DuckDB would not read: Spark accepts open quotes, blank lines and wrong encodings.
 
-    It reads the file once, as the fingerprint does, and says which line is wrong.
+    DuckDB reads the file once, as the fingerprint does, and reports the wrong line.
     """
     with DuckEngine(EngineOptions()) as engine:
         engine.attach(source, "raw")
@@ -124,7 +124,7 @@ def _refuse_other_rows(result: Any, source: Source) -> None:
 
 
 def _refuse_other_columns(files: Sequence[Path]) -> None:
-    """Spark takes the columns of one file for those of all, and reads NULL where another lacks one."""
+    """Refuse files with different columns: Spark takes those of one file and reads NULL where another lacks one."""
     import pyarrow.parquet
 
     first: list[str] | None = None
@@ -160,9 +160,8 @@ def _refuse_types(source: Source, kinds: Sequence[str] | None) -> None:
 def write(frame: Any, path: Path, dialect: Dialect | None) -> None:
     """Write a data frame as a folder of parts in its order.
 
-    A task that is run again, because a worker was lost or was slow, must not leave rows twice. So tasks write under
-    names of their own, the one attempt that Spark acknowledges is renamed into place, and only when all of them are
-    there does the folder get its name.
+    A task that is repeated, because a worker was lost or slow, must not leave rows twice. So each attempt writes under
+    its own name, and the one that Spark acknowledges is renamed. The folder gets its name when all parts are complete.
     """
     refuse_input(path)
     zipped = path.suffix == ".gz"
@@ -187,7 +186,7 @@ def _settle(part: Path, path: Path, ending: str) -> None:
         )
     whole = part / "whole"
     whole.mkdir()
-    for number, file in enumerate(written):  # Spark's own names tell the machine's run, ours nothing
+    for number, file in enumerate(written):  # Spark's own names reveal the run of the machine
         file.rename(whole / f"part-{number:05d}{ending}")
     if path.is_file():
         path.unlink()

@@ -1,4 +1,4 @@
-"""Read a sheet of a workbook (.xlsx, .xls, .xlsb, .ods): names from its header row, each column of one type."""
+"""Reading of a sheet of a workbook (.xlsx, .xls, .xlsb, .ods), with names from its header row and typed columns."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def convert(path: Path, target: Path, settings: DataSettings) -> tuple[list[str]
 
 
 def refuse_bomb(path: Path) -> None:
-    """Raise if a workbook that is packed unpacks to more than fits. What its directory says is not believed."""
+    """Raise if a workbook unpacks to more than the limit. The sizes in its directory are not trusted."""
     if not zipfile.is_zipfile(path):
         return
     size = 0
@@ -86,7 +86,7 @@ def _sheet(names: Sequence[str], asked: str | None, path: Path) -> str:
 
 
 def _named(rows: list[list[Any]], settings: DataSettings, path: Path) -> tuple[list[str], list[list[Any]]]:
-    """The names of the columns and the rows below them; empty rows and columns around the table are no part of it."""
+    """Return the names of the columns and the rows below them, without empty rows and columns around the table."""
     first = next((position for position, row in enumerate(rows) if any(cell != "" for cell in row)), None)
     if settings.header_row is not None:
         first = settings.header_row - 1
@@ -119,7 +119,7 @@ def _named(rows: list[list[Any]], settings: DataSettings, path: Path) -> tuple[l
 
 
 def _letters(position: int) -> str:
-    """The letters of a column, as the program shows them.
+    """Return the letters of a column, as the program shows them.
 
     >>> _letters(0), _letters(27)
     ('A', 'AB')
@@ -128,7 +128,7 @@ def _letters(position: int) -> str:
 
 
 def _column(cells: Sequence[Any]) -> Any:
-    """A column as Arrow: numbers, days, moments or truth values where all cells are such; else text."""
+    """Return a column as Arrow: numbers, days, moments or truth values where all cells are such; else text."""
     import pyarrow
 
     present = {type(cell) for cell in cells if cell != ""}
@@ -145,8 +145,8 @@ def _column(cells: Sequence[Any]) -> Any:
     return pyarrow.array([None if cell is None else _text(cell) for cell in whole], pyarrow.string())
 
 
-def _text(cell: Any) -> str | None:
-    """A cell as text: whole numbers without a fraction, days as 2026-11-16, truth values as the program shows them."""
+def _text(cell: object) -> str | None:
+    """Return a cell as text: whole numbers without a fraction, days as 2026-11-16, truth values as in the program."""
     if cell == "":
         return None
     if isinstance(cell, bool):

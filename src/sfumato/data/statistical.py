@@ -1,8 +1,7 @@
-"""Read files of SPSS, Stata and SAS in chunks: codes stay the values, labels and missing codes go into a codebook.
+"""Reading of SPSS, Stata and SAS files in chunks into private Parquet files with columns `c0`, `c1`, …
 
-The packages that read and write labelled files and spreadsheets: the extra `labelled`, asked for when needed.
-
-Parquet that only its owner can read, written batch by batch, with columns called `c0`, `c1`, …
+Codes remain the values. Labels and missing codes go into a codebook. The packages are those of an extra, which are
+imported when they are needed.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ ENDINGS = {
 
 
 def needed(module: str, why: str) -> Any:
-    """A module of the extra; an error that says how to install it where it is not there."""
+    """Return a module of the extra; an error that says how to install it where it is not there."""
     require(module, why)
     return importlib.import_module(module)
 
@@ -138,7 +137,7 @@ def convert(path: Path, kind: str, target: Path, encoding: str | None = None) ->
 
 
 def catalogue(path: Path) -> dict[str, dict[str, str]]:
-    """The labels of a SAS catalogue, by the names of its formats."""
+    """Return the labels of a SAS catalogue, by the names of its formats."""
     reader = needed("pyreadstat", "a SAS catalogue")
     try:
         _, meta = reader.read_sas7bcat(str(path), output_format="dict")
@@ -159,7 +158,7 @@ def _write(
     lettered: Mapping[str, set[str]],
     letters: dict[str, set[str]],
 ) -> Any:
-    """One pass over the file; `letters` gets the letters of missing values that occur, by column."""
+    """Return one pass over the file; `letters` gets the letters of missing values that occur, by column."""
     meta = next(_chunks(reader, path, kind, encoding, rows=1))[1]
     if any(not isinstance(name, str) for name in meta.column_names):
         raise _unreadable(path, kind, "")
@@ -226,7 +225,7 @@ def _unreadable(path: Path, kind: str, text: str) -> DataError:
 
 
 def _types(meta: Any, kind: str, lettered: Mapping[str, set[str]]) -> list[Any]:
-    """The Arrow type of each column: text, numbers, days or moments."""
+    """Return the Arrow type of each column: text, numbers, days or moments."""
     import pyarrow
 
     def type_of(name: str) -> Any:
@@ -266,7 +265,7 @@ def _array(cells: Sequence[Any], type_: str, kind: str, meta: Any, name: str) ->
 
 
 def _lettered(cell: Any) -> str | None:
-    """A number as text, a letter for a missing value with a point before."""
+    """Return a number as text, a letter for a missing value with a point before."""
     if cell is None or cell != cell:
         return None
     return f".{cell}" if isinstance(cell, str) else code_text(float(cell))
@@ -298,5 +297,5 @@ def _codebook(meta: Any, letters: Mapping[str, set[str]]) -> Codebook:
     return Codebook(result, (meta.file_label or "").strip())
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> object:
     return float(value) if isinstance(value, int) else value

@@ -1,7 +1,7 @@
-"""Suggest a role for a column, with the reason. Where nothing says what a column is, there is no suggestion.
+"""Suggestion of a role for a column, with the reason. There is none where neither name nor values indicate a role.
 
-A suggestion is never applied by itself, and `other` is never suggested: it releases a column that no figure counts,
-which is for the publisher to say.
+A suggestion is never applied automatically. `other` is never suggested, because it releases a column that no figure
+counts, and only the publisher can decide that.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Suggestion:
 
 
 def suggest_all(columns: Sequence[ColumnProfile]) -> list[Suggestion]:
-    """A suggestion for every column of a table. Of several weights the first is taken, and the others are left out."""
+    """Return a suggestion for every column of a table. Of several weights only the first is suggested as one."""
     suggestions, weighted = [], False
     for column in columns:
         result = suggest(column)
@@ -88,7 +88,7 @@ def suggest_all(columns: Sequence[ColumnProfile]) -> list[Suggestion]:
 def with_holders(
     suggestions: Sequence[Suggestion], columns: Sequence[ColumnProfile], found: Sequence[Repeating]
 ) -> list[Suggestion]:
-    """The suggestions, but that the first column that numbers persons and repeats is the unit; so of households."""
+    """Return the suggestions with the first repeating number of persons as unit, and of households as household."""
     result = list(suggestions)
     places = {column.name: place for place, column in enumerate(columns)}
     for holder in (Role.UNIT, Role.HOUSEHOLD):
@@ -99,7 +99,7 @@ def with_holders(
 
 
 def suggest(column: ColumnProfile) -> Suggestion:
-    """A role from the column's name and values, or none."""
+    """Return a role from the column's name and values, or none."""
     if column.present == 0:
         return Suggestion(Role.DROP, "it is empty")
     if column.distinct == 1 and not column.missing:
@@ -123,10 +123,10 @@ def _by_name(column: ColumnProfile) -> Suggestion | None:
 
 
 def _fitting(known: Known, column: ColumnProfile) -> Suggestion | None:
-    """What a known name means for a column with these values; None if it cannot mean that."""
+    """Return the suggestion by a known name, or None if the values of the column contradict it."""
     shared = column.distinct < column.present / 20
     if known.role is Role.IDENTIFIER and shared and (known.reason != IDENTIFIER_NAME or column.distinct <= MOST_CODES):
-        return None  # a "name" that hundreds share names nobody
+        return None  # a "name" that hundreds of records share identifies no person
     if known.role is Role.WEIGHT and (column.missing or column.kind not in ("whole", "number")):
         return Suggestion(Role.DROP, f"{known.reason}, but not every record has a number")
     if known.reason == MONEY and column.unique_share >= SINGLED_OUT:
@@ -143,7 +143,7 @@ def _fitting(known: Known, column: ColumnProfile) -> Suggestion | None:
 
 
 def _few(column: ColumnProfile) -> bool:
-    """Whether the values are the categories of a short list, one of which may be rare."""
+    """Return whether the values are the categories of a short list, one of which may be rare."""
     return column.kind == "text" and column.distinct <= MOST_CODES
 
 
@@ -166,7 +166,7 @@ def _by_values(column: ColumnProfile) -> Suggestion | None:
 
 
 def _open_question(column: ColumnProfile) -> str:
-    """Why a column has no suggestion, as far as its values tell."""
+    """Return the reason why a column has no suggestion, as far as its values show it."""
     if column.distinct == 1:
         return "a single value or none, so it marks some records; no hint what it means, please decide"
     if column.unique_share >= 0.5:
@@ -179,9 +179,9 @@ def _open_question(column: ColumnProfile) -> str:
 
 
 def _alone(column: ColumnProfile) -> float:
-    """The share of all records that the column singles out, a single missing value included.
+    """Return the share of all records that the column singles out, a single missing value included.
 
-    It is the same figure as in the list of columns that single records out.
+    The list of identifying columns has the same figure.
     """
     return (column.uniques + (column.missing == 1)) / max(column.rows, 1)
 

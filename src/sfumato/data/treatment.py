@@ -1,8 +1,8 @@
-"""Deterministic recodings of a released column that is no quasi-identifier: numbers and dates rounded or put in bands.
+"""Treatments, which round numbers and dates or put them in bands, of released columns that are no quasi-identifiers.
 
-A treated column is treated where the source is read, so that every figure and every released row has its treated
-values, and none has the exact ones. The SQL is the same on every engine, in exact decimals: a number is read with
-twelve decimals, and halves are rounded away from zero.
+A column is treated when the source is read, so that every figure and every released row has the treated values. The SQL
+is the same on every engine and computes in exact decimals: a number is read with twelve decimals, and halves are
+rounded away from zero.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Treatment:
 
     @classmethod
     def of(cls, rounding: float | str | None, bands: Sequence[float] | None) -> Treatment | None:
-        """The treatment that the settings of a column declare, if they declare one."""
+        """Return the treatment that the settings of a column declare, if they declare one."""
         if bands is not None:
             return cls(bands=tuple(exact(edge) for edge in bands))
         if rounding is None:
@@ -53,7 +53,7 @@ class Treatment:
         return cls(unit=rounding) if isinstance(rounding, str) else cls(step=exact(rounding))  # type: ignore[arg-type]
 
     def labels(self, decimal: str) -> tuple[str, ...]:
-        """The labels of bands, from the lowest; none for other treatments."""
+        """Return the labels of bands, from the lowest; none for other treatments."""
         if not self.bands:
             return ()
         edges = [_shown(edge, decimal) for edge in self.bands]
@@ -67,7 +67,7 @@ class Treatment:
         return "banded" if self.bands else "rounded"
 
     def words(self) -> str:
-        """What was done to the column, in a sentence."""
+        """Return the treatment of the column in a sentence."""
         if self.bands:
             return f"Put in {len(self.bands) + 1} bands with the edges {', '.join(_shown(e, '.') for e in self.bands)}."
         if self.unit is not None:
@@ -75,19 +75,19 @@ class Treatment:
         return f"Rounded to multiples of {_shown(self.step or Decimal(1), '.')}."
 
     def expects(self) -> str:
-        """What each value must be."""
+        """Return the expected kind of each value."""
         if self.unit is not None:
             return "dates written YYYY-MM-DD, with a time or without, or DD.MM.YYYY; or missing values declared in na"
         return "numbers, or missing values declared in na"
 
     def type_of(self, column: Column) -> str:
-        """The type of the treated column."""
+        """Return the type of the treated column."""
         if column.is_text or self.step is None:
             return TEXT
         return "BIGINT" if column.type in WHOLE and self._scale == 0 else "DOUBLE"
 
     def sql(self, source: Source, column: Column) -> str:
-        """The treated cell of a column of a source, NULL where it is missing or cannot be treated."""
+        """Return the treated cell of a column of a source, NULL where it is missing or cannot be treated."""
         cell = cleaned(source, column)
         if self.unit is not None:
             return _date_sql(cell, self.unit)
@@ -112,7 +112,7 @@ class Treatment:
         return max(-exponent, 0) if isinstance(exponent, int) else 0
 
     def _rounded(self, number: str) -> str:
-        """The nearest multiple of the step; of two that are equally near, the one further from zero."""
+        """Return the nearest multiple of the step; of two that are equally near, the one further from zero."""
         step = _literal(self.step or Decimal(1))
         rest = f"({number} % {step})"
         up = f"CASE WHEN {rest} + {rest} >= {step} THEN {step} WHEN {rest} + {rest} <= -{step} THEN -{step} ELSE 0 END"
@@ -120,7 +120,7 @@ class Treatment:
 
 
 def exact(number: float) -> Decimal:
-    """A number of a run file as it is written there.
+    """Return a number of a run file as it is written there.
 
     >>> exact(0.1), exact(1000.0)
     (Decimal('0.1'), Decimal('1000'))
@@ -130,7 +130,7 @@ def exact(number: float) -> Decimal:
 
 
 def treated(source: Source, treatments: Mapping[str, Treated]) -> Source:
-    """The source with some columns treated wherever it is read; the same source where none is."""
+    """Return the source with some columns treated wherever it is read; the same source where none is."""
     wanted = {name: treatment for name, treatment in treatments.items() if name in source.names}
     if not wanted:
         return source
@@ -145,7 +145,7 @@ def _labels(source: Source) -> list[tuple[str, ColumnLabels]]:
 
 
 def treated_columns(source: Source) -> str:
-    """The columns of a treated source, as the SELECT list of a query on the view with its values as they are."""
+    """Return the columns of a treated source, as the SELECT list of a query on the view with its values as they are."""
     before = source.untreated or source
     return ", ".join(
         f"{source.treatments[c.name].sql(before, c)} AS {c.sql}" if c.name in source.treatments else c.sql
@@ -182,7 +182,7 @@ def refuse_untreatable(engine: Rows, source: Source, view: str) -> None:
 
 
 def _exact_sql(source: Source, cell: str) -> str:
-    """A cleaned cell as an exact decimal, or NULL; what only a floating number can hold is taken through one."""
+    """Return a cleaned cell as an exact decimal, or NULL; what only a floating number can hold is taken through one."""
     if source.decimal == ",":
         cell = f"replace({cell}, ',', '.')"
     return f"coalesce(TRY_CAST({cell} AS {EXACT}), TRY_CAST(TRY_CAST({cell} AS DOUBLE) AS {EXACT}))"
@@ -197,7 +197,7 @@ def _shown(number: Decimal, decimal: str) -> str:
 
 
 def _date_sql(cell: str, unit: DateUnit) -> str:
-    """The label of a date's month, quarter, year or decade; a label that stands there already is kept."""
+    """Return the label of a date's month, quarter, year or decade. A cell that is such a label already is kept."""
     turned = f"substr({cell}, 7, 4) || '-' || substr({cell}, 4, 2) || '-' || substr({cell}, 1, 2)"
     day = (
         f"CASE WHEN {cell} LIKE '____-__-__' OR {cell} LIKE '____-__-__ %' OR {cell} LIKE '____-__-__T%' "

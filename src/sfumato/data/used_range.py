@@ -1,7 +1,7 @@
-"""How far the cells of a sheet reach, before a reader takes memory for all cells up to the last one.
+"""Used range of a sheet, which is found before a reader allocates memory for all cells up to the last one.
 
-The parts of an .xlsx file are read as streams. What a sheet states of its own size is not believed, and cells without
-a value do not count: a format that was applied to whole columns makes no table.
+The parts of an .xlsx file are read as streams. The size that a sheet states is not trusted. Cells without a value do
+not count, because a format may be applied to whole columns.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def refuse_far(path: Path, sheet: str) -> None:
 
 
 def column_number(letters: str) -> int:
-    """The number of a column by its letters.
+    """Return the number of a column by its letters.
 
     >>> column_number("A"), column_number("XFD")
     (1, 16384)
@@ -80,7 +80,7 @@ def column_number(letters: str) -> int:
 
 
 def _part(packed: zipfile.ZipFile, sheet: str) -> str | None:
-    """The part of a file that holds a sheet; None where the file is no .xlsx."""
+    """Return the part of a file that holds a sheet; None where the file is no .xlsx."""
     if not {BOOK, LINKS} <= set(packed.namelist()):
         return None
     names: Attributes = {}
@@ -103,7 +103,7 @@ def _part(packed: zipfile.ZipFile, sheet: str) -> str | None:
 
 
 def _written(packed: zipfile.ZipFile, part: str) -> Range:
-    """How far references reach, of cells with and without values: quick, and enough for ordinary sheets."""
+    """Return how far references reach, of cells with and without values: quick, and enough for ordinary sheets."""
     found, columns, rest = Range(), set[bytes](), b""
     with packed.open(part) as stream:
         while block := stream.read(BLOCK):
@@ -117,7 +117,7 @@ def _written(packed: zipfile.ZipFile, part: str) -> Range:
 
 
 def _with_values(packed: zipfile.ZipFile, part: str) -> Range:
-    """How far cells with values reach, one after another as the format numbers them."""
+    """Return how far cells with values reach, one after another as the format numbers them."""
     found, row, column, inside = Range(), 0, 0, False
 
     def start(name: str, given: Attributes) -> None:

@@ -1,4 +1,4 @@
-"""How often each combination of values of a few columns occurs: one grouped scan through the engine."""
+"""Counts of the combinations of values of a few columns, by one grouped query."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def tally(
 
 
 def cell_sql(source: Source, name: str) -> str:
-    """A cleaned cell as text, missing values as the empty text."""
+    """Return a cleaned cell as text, missing values as the empty text."""
     return f"coalesce({cleaned(source, source.column(name))}, {quoted(MISSING)})"
 
 
@@ -66,7 +66,7 @@ def require(source: Source, columns: Sequence[str]) -> None:
 
 
 def first_row(engine: Engine, source: Source, columns: Sequence[str], cells: Sequence[tuple[str, ...]]) -> int:
-    """The first data row (1-based) that holds one of the combinations, 0 if rows have no order; attached as raw."""
+    """Return the first row, from 1, of the view raw with one of the combinations, or 0 if rows have no order."""
     keys = ", ".join(f"{cell_sql(source, name)} AS k{i}" for i, name in enumerate(columns))
     wanted = " OR ".join(
         "(" + " AND ".join(f"k{i} = {quoted(value)}" for i, value in enumerate(cell)) + ")" for cell in cells[:200]

@@ -1,4 +1,4 @@
-"""Generalization hierarchies: the frozen object, its files, its builders, its picture as text."""
+"""Generalization hierarchies: the frozen object, its files, recipes and builders, and its drawing as text."""
 
 from sfumato.hierarchies.files import load, save
 from sfumato.hierarchies.hierarchy import ROOT, Hierarchy

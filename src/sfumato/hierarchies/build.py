@@ -1,4 +1,4 @@
-"""Build a hierarchy from the values of a column: intervals, quantiles, breaks, prefixes, dates, frequency, flat."""
+"""Builders of hierarchies from the values of a column: intervals, quantiles, breaks, prefixes, dates, frequency."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def equal_width(
     decimal: str = ".",
     counts: Sequence[int] = (),
 ) -> Hierarchy:
-    """Intervals of equal width, each level's width a multiple of the one below.
+    """Build intervals of equal width, where each level's width is a multiple of the one below.
 
     Without widths they are `default_widths` of the values and the records that have them.
 
@@ -44,7 +44,7 @@ def equal_width(
                 expected="each width a multiple of the one before",
                 remedy=f"{small}, {small * 2}, {small * 4}",
             )
-    # Decimals, because 4821.7 / 0.1 is not a whole number of floats.
+    # Decimals, because 4821.7 / 0.1 is not whole in floating point.
     exact = {label: _exact(label.replace(",", ".") if decimal == "," else label) for label in values}
     start = _exact(origin)
     whole = all(value == value.to_integral_value() for value in (*exact.values(), *steps, start))
@@ -60,7 +60,7 @@ def equal_width(
 
 
 def quantile(name: str, labels: Sequence[str], counts: Sequence[int], bins: int = 8, decimal: str = ".") -> Hierarchy:
-    """Groups of neighbouring values that hold about equally many records; each level joins two groups.
+    """Build groups of neighbouring values with about equally many records. Each level joins two groups.
 
     >>> quantile("x", ["1", "2", "3", "9"], [5, 5, 5, 5], bins=4).paths[3]
     ('9', '[3 .. 9]', '*')
@@ -91,7 +91,7 @@ def quantile(name: str, labels: Sequence[str], counts: Sequence[int], bins: int 
 
 
 def breaks(name: str, labels: Sequence[str], levels: Sequence[Sequence[float]], decimal: str = ".") -> Hierarchy:
-    """Fixed breaks: a value belongs to the group that starts at the last break not above it.
+    """Build groups by fixed breaks: a value belongs to the group that starts at the last break not above it.
 
     >>> breaks("age", ["10", "30", "70"], [[18, 40, 65], [18]]).paths
     [('10', '<18', '<18', '*'), ('30', '18-39', '>=18', '*'), ('70', '>=65', '>=18', '*')]
@@ -129,9 +129,9 @@ def ends(
     widths: Sequence[float] = (),
     decimal: str = ".",
 ) -> Hierarchy:
-    """Top and bottom coding: single values, then everything below `bottom` and from `top` on together.
+    """Build top and bottom coding: all values below `bottom` have one label, and all values from `top` on.
 
-    Each of the `widths` adds a level of intervals between the two ends, counted from 0; the ends stay as they are.
+    Each of the `widths` adds a level of intervals between the two ends, counted from 0. The ends do not change.
 
     >>> ends("age", ["17", "31", "34", "86"], bottom=18, top=85, widths=[5]).paths
     [('17', '<18', '<18', '*'), ('31', '31', '30-34', '*'), ('34', '34', '30-34', '*'), ('86', '>=85', '>=85', '*')]
@@ -181,7 +181,7 @@ def ends(
 
 
 def prefix(name: str, labels: Sequence[str], keep: Sequence[int] | None = None, mask: str = "*") -> Hierarchy:
-    """Codes such as postcodes: each level keeps fewer leading characters.
+    """Build a hierarchy of codes such as postcodes, where each level keeps fewer leading characters.
 
     >>> prefix("zip", ["47677", "47602"], keep=[3]).paths[0]
     ('47602', '476**', '*')
@@ -202,7 +202,7 @@ def prefix(name: str, labels: Sequence[str], keep: Sequence[int] | None = None, 
 def dates(
     name: str, labels: Sequence[str], levels: Sequence[str] = DATE_LEVELS, pattern: str = "%Y-%m-%d"
 ) -> Hierarchy:
-    """Days to months, quarters, years, decades.
+    """Build a hierarchy from days to months, quarters, years and decades.
 
     >>> dates("born", ["1987-05-03"]).paths[0]
     ('1987-05-03', '1987-05', '1987-Q2', '1987', '1980s', '*')
@@ -248,7 +248,7 @@ def frequency(
     shares: Sequence[float] = (0.005, 0.02, 0.1),
     other: str = "other",
 ) -> Hierarchy:
-    """Rare values first: each level puts the values rarer than a share of the records together.
+    """Build a hierarchy where each level joins the values that are rarer than a share of the records.
 
     >>> frequency("job", ["clerk", "smith", "diver"], [90, 9, 1], [0.02, 0.1]).paths[2]
     ('diver', 'other <2%', 'other <10%', '*')
@@ -261,8 +261,8 @@ def frequency(
     share = {label: count / total for label, count in zip(labels, counts, strict=True)}
 
     def step(limit: float) -> Labeller:
-        together = f"{other} <{limit * 100:g}%"  # its own name at each level, because it stands for other values
-        if together in share:  # another name would tell everybody that somebody has this value
+        together = f"{other} <{limit * 100:g}%"  # a different name at each level, because it covers other values
+        if together in share:  # another name would reveal that the value occurs
             raise HierarchyError(
                 f'"{together}" is a value of {name}', expected="another name for rare values", remedy='other = "rare"'
             )
@@ -273,9 +273,9 @@ def frequency(
 
 
 def default_widths(values: Sequence[float], counts: Sequence[int] = ()) -> list[float]:
-    """A round width that makes about sixteen groups, and its doubles up to half the range.
+    """Return a round width that makes about sixteen groups, and its doubles up to half the range.
 
-    The lowest and the highest hundredth of the records do not count, so that widths tell nothing of a few people.
+    The lowest and the highest hundredth of the records do not count, so that widths reveal nothing about a few people.
 
     >>> default_widths([17, 90]), default_widths([3, 17, 90, 10**6], [1, 150, 150, 1])
     ([5, 10, 20, 40], [5, 10, 20, 40])
@@ -297,7 +297,7 @@ def default_widths(values: Sequence[float], counts: Sequence[int] = ()) -> list[
 
 
 def _without(few: int, records: dict[float, int], *, reverse: bool = False) -> float:
-    """The lowest value (the highest, if `reverse`) when so few records are left out."""
+    """Return the lowest value (the highest, if `reverse`) when so few records are left out."""
     for value in sorted(records, reverse=reverse):
         few -= records[value]
         if few < 0:
@@ -322,12 +322,12 @@ def _in_order(values: dict[str, float]) -> list[str]:
 
 
 def _exact(value: float | str) -> Decimal:
-    """A number as it is written, without the noise of its binary form."""
+    """Return a number as it is written, without the noise of its binary form."""
     return Decimal(str(value).strip())
 
 
 def bounded(low: float | Decimal, high: float | Decimal, whole: bool) -> str:
-    """An interval as a label: closed for whole numbers, half-open for others."""
+    """Return an interval as a label: closed for whole numbers, half-open for others."""
     if not whole:
         return f"[{_plain(low)}, {_plain(high)})"
     last = high - 1
@@ -341,7 +341,7 @@ def _plain(value: float | Decimal) -> str:
 
 
 def _assembled(name: str, labels: Sequence[str], steps: Sequence[Labeller]) -> Hierarchy:
-    """Paths from labellers, without levels that change nothing."""
+    """Make paths from labellers, without levels that change nothing."""
     columns: list[list[str]] = [list(labels)]
     for step in steps:
         column = [step(label) for label in labels]

@@ -1,4 +1,4 @@
-"""Small changes to a hierarchy, each a function from paths to paths: rename, join, move, add and remove a level.
+"""Edits of a hierarchy, each a function from paths to paths: rename, join, move, add and remove a level.
 
 A path is `(value, label of level 1, …, root)`. Values themselves are never changed.
 """
@@ -15,7 +15,7 @@ Paths = list[tuple[str, ...]]
 
 
 def edited(name: str, paths: Sequence[Sequence[str]], change: Mapping[str, Any]) -> Paths:
-    """The paths after one change, checked.
+    """Return the paths after one change, checked.
 
     >>> paths = [("F", "*"), ("M", "*"), ("X", "*")]
     >>> paths = edited("sex", paths, {"do": "add_level", "level": 1})
@@ -36,14 +36,14 @@ def edited(name: str, paths: Sequence[Sequence[str]], change: Mapping[str, Any])
 
 
 def rename(paths: Paths, level: int, labels: Sequence[str], to: str) -> Paths:
-    """Give a label of a level another name; where it only repeats itself further up, there too."""
+    """Give a label of a level another name, also on the levels above where the same label is repeated."""
     old = _known(paths, level, labels)[0]
     _refuse_name(paths, level, to, {old})
     return [tuple(_renamed(path, level, old, to)) for path in paths]
 
 
 def join(paths: Paths, level: int, labels: Sequence[str], to: str) -> Paths:
-    """Make one label of several on a level. It stands where the first of them stood."""
+    """Join several labels of a level to one, at the position of the first of them."""
     joined = set(_known(paths, level, labels))
     _refuse_name(paths, level, to, joined)
     above = next(path[level + 1 :] for path in paths if path[level] == labels[0])
@@ -69,7 +69,7 @@ def move(paths: Paths, level: int, labels: Sequence[str], to: str) -> Paths:
 
 
 def add_level(paths: Paths, level: int, labels: Sequence[str] = (), to: str = "") -> Paths:  # noqa: ARG001
-    """A new level under one that is there, at first with the labels of the level below it."""
+    """Return a new level under one that is there, at first with the labels of the level below it."""
     return [(*path[:level], path[level - 1], *path[level:]) for path in paths]
 
 

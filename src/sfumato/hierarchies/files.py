@@ -1,5 +1,7 @@
-"""Hierarchy files. Read: level tables with a header, ARX's and anjana's without one, leaf-to-root paths of
-unequal length. Written: level tables with a header.
+"""Reading and writing of hierarchy files.
+
+Level tables are read with a header or without one (as those of ARX and anjana), and leaf-to-root paths may have unequal
+length. Level tables are written with a header.
 """
 
 from __future__ import annotations
@@ -52,10 +54,10 @@ def save(hierarchy: Hierarchy, path: str | Path, *, overwrite: bool = True) -> N
 
 
 def level(paths: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Paths of unequal length, aligned at the root: a short path repeats its leaf at the levels below.
+    """Align paths of unequal length at the root: a short path repeats its leaf at the levels below.
 
-    A node has one distance to the root, so this keeps every node on one level; and a leaf near the root
-    stays itself as long as it can, which loses least.
+    A node has one distance to the root, so every node is on one level. A leaf near the root is generalized last, which
+    loses least.
 
     >>> level([("Private", "*"), ("Self-emp-inc", "Self-employed", "*")])
     [('Private', 'Private', '*'), ('Self-emp-inc', 'Self-employed', '*')]
@@ -89,12 +91,12 @@ def _text(path: Path) -> str:
 
 
 def _other_root(rows: list[list[str]]) -> bool:
-    """Whether only the first row ends differently: then it names the levels."""
+    """Return whether only the first row ends differently: then it names the levels."""
     return len(rows) > 2 and len({row[-1] for row in rows[1:]}) == 1 and rows[0][-1] != rows[1][-1]
 
 
 def _rows(text: str, separator: str | None) -> list[list[str]]:
-    """The rows as trimmed cells; the separator is one that leaves few roots and splits most rows."""
+    """Return the rows as trimmed cells; the separator is one that leaves few roots and splits most rows."""
     if separator is not None:
         return _parse(text, separator)
     candidates = [_parse(text, mark) for mark in (";", ",", "\t", "|")]

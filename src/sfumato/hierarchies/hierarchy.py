@@ -1,7 +1,4 @@
-"""A domain generalization hierarchy: labels per level, and integer maps from leaf to label.
-
-A hierarchy drawn as a tree in text, with how many records stand under each label.
-"""
+"""Domain generalization hierarchies: labels by level, integer maps from leaf to label, and the drawing as text."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ class Hierarchy:
 
     @classmethod
     def from_paths(cls, name: str, paths: Sequence[Sequence[str]]) -> Hierarchy:
-        """From one leaf-to-root path per leaf. Checks that it is a hierarchy, and says what to mend if not.
+        """Make a hierarchy from one leaf-to-root path for each leaf. Raise with the reason if it is none.
 
         Args:
             name: the column.
@@ -87,7 +84,7 @@ class Hierarchy:
 
     @cached_property
     def nodes(self) -> dict[str, tuple[int, int]]:
-        """Where each label first stands: (level, position), lowest level first."""
+        """The first level and position of each label, lowest level first."""
         nodes: dict[str, tuple[int, int]] = {}
         for level, labels in enumerate(self.levels):
             for position, label in enumerate(labels):
@@ -103,9 +100,9 @@ class Hierarchy:
         ]
 
     def with_leaf(self, label: str) -> Hierarchy:
-        """The same hierarchy with one more leaf that stays itself up to the root.
+        """Return the same hierarchy with one more leaf, which has no labels but itself below the root.
 
-        This is how a missing value that the file does not place joins a hierarchy as a category of its own.
+        A missing value without a leaf in the file becomes a category in this way.
 
         Args:
             label: the new leaf.
@@ -117,7 +114,7 @@ class Hierarchy:
 
 
 def flat(name: str, labels: Sequence[str]) -> Hierarchy:
-    """The hierarchy that keeps a value or hides it.
+    """Return the hierarchy that keeps a value or hides it.
 
     >>> flat("sex", ["F", "M"]).paths
     [('F', '*'), ('M', '*')]
@@ -174,7 +171,7 @@ def check_paths(name: str, paths: Sequence[Sequence[str]]) -> None:
 
 
 def _check_nesting(name: str, paths: Sequence[Sequence[str]]) -> None:
-    """Each level must be a coarsening of the one below: a label has one parent."""
+    """Check that each level is a coarsening of the one below, so that a label has one parent."""
     for level in range(len(paths[0]) - 1):
         parent: dict[str, str] = {}
         torn: dict[str, set[str]] = {}
@@ -199,7 +196,7 @@ def draw(
     children: int = 12,
     shown: Mapping[str, str] | None = None,
 ) -> str:
-    """The tree from the root down. A node with more than `children` children shows the first ones and a count.
+    """Return the tree from the root down. A node with more than `children` children shows the first ones and a count.
 
     `shown` is how some labels are shown, where a codebook says what they mean.
 

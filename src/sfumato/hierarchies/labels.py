@@ -1,4 +1,4 @@
-"""Read numbers and intervals out of labels, as people and tools write them."""
+"""Parsing of numbers and intervals in labels, in the notations of people and tools."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Interval:
 
 
 def spanned(first: str, last: str) -> str:
-    """The label of all values from the first to the last that occur.
+    """Return the label of all values from the first to the last that occur.
 
     >>> spanned("3", "29"), spanned("7", "7")
     ('[3 .. 29]', '7')
@@ -42,7 +42,7 @@ def spanned(first: str, last: str) -> str:
 
 
 def listed(values: Sequence[str]) -> str:
-    """The label of some values that occur.
+    """Return the label of some values that occur.
 
     >>> listed(["clerk", "cook"])
     '{clerk | cook}'
@@ -51,7 +51,7 @@ def listed(values: Sequence[str]) -> str:
 
 
 def from_values(label: str) -> bool:
-    """Whether a label is made of values that occur in the data: a span, or a list. A release names such groups anew.
+    """Return whether a label is made of values in the data, as a span or list. A release renames such groups.
 
     >>> [from_values(label) for label in ("[3 .. 29]", "{clerk | cook}", "[20, 30)", "20-29", "office")]
     [True, True, False, False, False]
@@ -60,7 +60,7 @@ def from_values(label: str) -> bool:
 
 
 def roundest(above: Decimal, upto: Decimal) -> Decimal:
-    """The roundest number above one number and not above another: a multiple of …, 10, 5, 2, 1, 0.5, …
+    """Return the roundest number above one number and not above another: a multiple of …, 10, 5, 2, 1, 0.5, …
 
     >>> [str(roundest(Decimal(a), Decimal(b))) for a, b in (("56", "57"), ("56", "64"), ("199", "200.5"), ("2", "7"))]
     ['57', '60', '200', '5']
@@ -75,7 +75,7 @@ def roundest(above: Decimal, upto: Decimal) -> Decimal:
 
 
 def number(text: str, decimal: str = ".") -> float | None:
-    """The number a text is, or None.
+    """Return the number a text is, or None.
 
     >>> number("3,5", decimal=","), number("x")
     (3.5, None)
@@ -88,13 +88,13 @@ def number(text: str, decimal: str = ".") -> float | None:
 
 
 def numbers(labels: Sequence[str], decimal: str = ".") -> list[float] | None:
-    """All labels as numbers, or None if one of them is not."""
+    """Return all labels as numbers, or None if one of them is not."""
     values = [number(label, decimal) for label in labels]
     return None if not values or None in values else [value for value in values if value is not None]
 
 
 def interval(text: str, decimal: str = ".") -> Interval | None:
-    """The interval a label stands for, or None.
+    """Return the interval that a label means, or None.
 
     >>> interval("[20, 30["), interval(">=65").low, interval("north")
     (Interval(low=20.0, high=30.0, low_open=False, high_open=True), 65.0, None)

@@ -1,6 +1,6 @@
-"""Hierarchies as a run file declares them: a file, or a recipe that builds one from the column's values.
+"""Declared hierarchies: a file, the tree itself, or a recipe that builds one from the column's values.
 
-Recipes of hierarchies by the names that a program calls them with.
+The functions make recipes in Python. The settings are those of a run file.
 """
 
 from __future__ import annotations
@@ -20,86 +20,117 @@ from sfumato.hierarchies.hierarchy import flat as flat_hierarchy
 
 
 class HierarchyFile(Settings):
-    """A hierarchy in a file whose separator or header cannot be guessed, or that is public.
+    """A hierarchy in a file whose separator or header cannot be detected, or that is public."""
 
-    `public` says that everybody may know the file, because it is a codebook and not made from the data: a release then
-    lists all values that stand under its labels.
-    """
-
-    path: str
-    separator: str | None = Field(default=None, min_length=1, max_length=1)
-    header: bool | None = None
-    public: bool = False
+    path: str = Field(description="File of the hierarchy.")
+    separator: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=1,
+        description="Character between the levels. It is detected unless stated.",
+    )
+    header: bool | None = Field(
+        default=None, description="Whether the first row has names. It is detected unless stated."
+    )
+    public: bool = Field(
+        default=False,
+        description="Whether the file is public, such as a codebook, and not made from the data. A release "
+        "then lists all values below its labels.",
+    )
 
 
 class HierarchyPaths(Settings):
-    """A hierarchy as it is: for each value the labels it has from its own level up, as rows of equal length."""
+    """A hierarchy that is declared with all its labels."""
 
-    paths: tuple[tuple[str, ...], ...] = Field(min_length=1)
+    paths: tuple[tuple[str, ...], ...] = Field(
+        min_length=1, description="The tree: one row for each value, with the labels of the value from fine to coarse."
+    )
 
 
 class IntervalRecipe(Settings):
     """Intervals of equal width, nested."""
 
-    build: Literal["interval"]
-    widths: tuple[FiniteFloat, ...] | None = None
-    origin: FiniteFloat = 0.0
+    build: Literal["interval"] = Field(description="Kind of the recipe: intervals of equal width.")
+    widths: tuple[FiniteFloat, ...] | None = Field(
+        default=None,
+        description="Widths of the levels, finest first, each a multiple of the one before. The default "
+        "follows the range of the column.",
+    )
+    origin: FiniteFloat = Field(default=0.0, description="Number at which an interval begins.")
 
 
 class QuantileRecipe(Settings):
     """Neighbouring values with about equally many records."""
 
-    build: Literal["quantile"]
-    bins: int = Field(default=8, ge=2)
+    build: Literal["quantile"] = Field(
+        description="Kind of the recipe: neighbouring values with about equally many records."
+    )
+    bins: int = Field(
+        default=8, ge=2, description="Number of groups of the finest level. Each further level joins two groups."
+    )
 
 
 class BreaksRecipe(Settings):
     """Fixed breaks, one list per level, finest first."""
 
-    build: Literal["breaks"]
-    levels: tuple[tuple[FiniteFloat, ...], ...] = Field(min_length=1)
+    build: Literal["breaks"] = Field(description="Kind of the recipe: fixed breaks.")
+    levels: tuple[tuple[FiniteFloat, ...], ...] = Field(min_length=1, description="Breaks of each level, finest first.")
 
 
 class EndsRecipe(Settings):
-    """Top and bottom coding: single values in between, everything below `bottom` and from `top` on together.
+    """Top and bottom coding, with intervals between the two ends."""
 
-    Above that level are intervals of the widths between the two ends, if any.
-    """
-
-    build: Literal["ends"]
-    bottom: FiniteFloat | None = None
-    top: FiniteFloat | None = None
-    widths: tuple[FiniteFloat, ...] = ()
+    build: Literal["ends"] = Field(description="Kind of the recipe: top and bottom coding.")
+    bottom: FiniteFloat | None = Field(
+        default=None, description="Lowest value that is kept. All values below it have one label."
+    )
+    top: FiniteFloat | None = Field(default=None, description="Value from which on all values have one label.")
+    widths: tuple[FiniteFloat, ...] = Field(
+        default=(),
+        description="Widths of the intervals between the two ends, finest first. They are the levels above "
+        "the single values.",
+    )
 
 
 class PrefixRecipe(Settings):
     """Fewer and fewer leading characters."""
 
-    build: Literal["prefix"]
-    keep: tuple[int, ...] | None = None
-    mask: str = Field(default="*", min_length=1, max_length=1)
+    build: Literal["prefix"] = Field(description="Kind of the recipe: fewer leading characters at each level.")
+    keep: tuple[int, ...] | None = Field(
+        default=None,
+        description="Number of leading characters that each level keeps, most first. The default is one "
+        "character less at each level.",
+    )
+    mask: str = Field(
+        default="*", min_length=1, max_length=1, description="Character that replaces a hidden character."
+    )
 
 
 class DateRecipe(Settings):
     """Days, months, quarters, years, decades."""
 
-    build: Literal["date"]
-    levels: tuple[str, ...] = DATE_LEVELS
-    pattern: str = "%Y-%m-%d"
+    build: Literal["date"] = Field(description="Kind of the recipe: parts of dates.")
+    levels: tuple[str, ...] = Field(
+        default=DATE_LEVELS, description="Parts of a date, finest first: month, quarter, year or decade."
+    )
+    pattern: str = Field(default="%Y-%m-%d", description="Format of the dates, as strptime reads it.")
 
 
 class FrequencyRecipe(Settings):
     """Rare values together first."""
 
-    build: Literal["frequency"]
-    shares: tuple[FiniteFloat, ...] = (0.005, 0.02, 0.1)
-    other: str = "other"
+    build: Literal["frequency"] = Field(description="Kind of the recipe: rare values together.")
+    shares: tuple[FiniteFloat, ...] = Field(
+        default=(0.005, 0.02, 0.1),
+        description="Shares of the records, smallest first. A level joins all values that are rarer than its share.",
+    )
+    other: str = Field(default="other", description="Label of the joined values.")
 
 
 class FlatRecipe(Settings):
     """The value, or nothing."""
 
-    build: Literal["flat"]
+    build: Literal["flat"] = Field(description="Kind of the recipe: the value, or nothing.")
 
 
 Recipe = (
@@ -124,8 +155,8 @@ RECIPES: dict[str, type[Settings]] = {
 }
 
 
-def _branch(declared: Any) -> str | None:
-    """Which of the ways to declare a hierarchy a run file used."""
+def _branch(declared: object) -> str | None:
+    """Return the name of the way in which a run file declares a hierarchy."""
     if isinstance(declared, str):
         return "text"
     if isinstance(declared, Mapping):
@@ -151,7 +182,7 @@ BRANCHES = {"text", "file", "paths", *RECIPES}
 
 
 def recipe(kind: str, options: Mapping[str, Any]) -> Recipe:
-    """A recipe by its kind; options that it does not have are refused.
+    """Return a recipe by its kind. Unknown options are refused.
 
     >>> recipe("quantile", {"bins": 4}).bins
     4
@@ -167,7 +198,7 @@ def recipe(kind: str, options: Mapping[str, Any]) -> Recipe:
 
 
 def builder(name: str, recipe: Recipe, decimal: str = ".") -> Callable[[Sequence[str], Sequence[int]], Hierarchy]:
-    """The function that builds a recipe's hierarchy from a column's labels and counts."""
+    """Return the function that builds a recipe's hierarchy from a column's labels and counts."""
 
     def built(labels: Sequence[str], counts: Sequence[int]) -> Hierarchy:
         match recipe:
@@ -208,7 +239,7 @@ def intervals(*widths: float, origin: float = 0.0) -> IntervalRecipe:
 
 
 def quantiles(bins: int = 8) -> QuantileRecipe:
-    """Neighbouring values together, with about as many records in each of `bins` groups.
+    """Return groups of neighbouring values with about as many records in each of `bins` groups.
 
     Args:
         bins: groups of the finest level.
@@ -234,12 +265,12 @@ def breaks(*levels: Sequence[float]) -> BreaksRecipe:
 def top_bottom(*widths: float, bottom: float | None = None, top: float | None = None) -> EndsRecipe:
     """Top and bottom coding: `top_bottom(5, 10, bottom=18, top=85)` keeps single values from 18 to 84.
 
-    Everything below `bottom` stands together, and everything from `top` on; the widths add levels of intervals between.
+    All values below `bottom` have one label, and all values from `top` on. The widths add levels of intervals between.
 
     Args:
         *widths: widths of the levels between the ends, finest first, each a multiple of the one before.
         bottom: the lowest value that is kept.
-        top: the value from which on all stand together.
+        top: the value from which on all values have one label.
 
     Returns:
         A recipe.
@@ -253,11 +284,11 @@ def top_bottom(*widths: float, bottom: float | None = None, top: float | None = 
 def prefixes(*keep: int, mask: str = "*") -> PrefixRecipe:
     """Fewer and fewer leading characters: `prefixes(3, 1)` makes 101** and then 1**** of 10115.
 
-    Without numbers one character goes at each level.
+    Without numbers, each level hides one more character.
 
     Args:
         *keep: how many characters each level keeps, most first.
-        mask: what stands for a character that is hidden.
+        mask: the character that replaces a hidden character.
 
     Returns:
         A recipe.
@@ -280,11 +311,11 @@ def dates(*levels: str, pattern: str = "%Y-%m-%d") -> DateRecipe:
 
 
 def rare_values(*shares: float, other: str = "other") -> FrequencyRecipe:
-    """Values that are rarer than a share of the records together, the rarest first: `rare_values(0.01, 0.05)`.
+    """Return values that are rarer than a share of the records together, the rarest first: `rare_values(0.01, 0.05)`.
 
     Args:
         *shares: shares of the records, smallest first.
-        other: the label of what is put together.
+        other: the label of the joined values.
 
     Returns:
         A recipe.
@@ -294,7 +325,7 @@ def rare_values(*shares: float, other: str = "other") -> FrequencyRecipe:
 
 
 def flat() -> FlatRecipe:
-    """The value, or nothing.
+    """Return the value, or nothing.
 
     Returns:
         A recipe with one level.
@@ -305,13 +336,13 @@ def flat() -> FlatRecipe:
 def hierarchy_file(
     path: str | Path, *, separator: str | None = None, header: bool | None = None, public: bool = False
 ) -> HierarchyFile:
-    """A hierarchy in a file whose separator or header cannot be guessed, or that everybody may know (`public`).
+    """Return a hierarchy in a file whose separator or header cannot be detected, or that is public.
 
     Args:
         path: the file.
-        separator: what stands between its levels.
+        separator: the character between its levels.
         header: whether its first row has names.
-        public: whether everybody may know it, so that a release may list its values.
+        public: whether the file is public, so that a release may list its values.
 
     Returns:
         The file with how it is read.

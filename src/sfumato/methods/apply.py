@@ -96,7 +96,7 @@ def apply_plan(
         return publish_draft(draft, target, reason=reason, state=state)
     saved = saved_plan(folder, point, run)
     kept, inherited = handed_down(Path(folder), saved.study)
-    study = reading(kept, table).with_engine(engine, options)
+    study = reading(kept, table).replace(engine=engine, engine_options=options)
     with open_engine(study.engine, study.engine_options) as opened:
         strange = unseen_values(opened, study.source(), study, saved.trees)
     if strange and unseen == "error":

@@ -73,8 +73,8 @@ def handed_down(folder: Path, study: Study) -> tuple[Study, tuple[Inherited, ...
     """
     if (folder / MANIFEST).is_file():
         accepted: Any = read_manifest(folder)["accepted"]
-        return study.accepting(()), inherited_from(accepted)
-    return study.accepting([one for one in study.policy.accept if one.rule != "earlier"]), ()
+        return study.replace(policy={"accept": ()}), inherited_from(accepted)
+    return study.replace(policy={"accept": [one for one in study.policy.accept if one.rule != "earlier"]}), ()
 
 
 def limit_warnings(study: Study, front: Front) -> list[str]:

@@ -605,7 +605,7 @@ def _levels(study: Study, table: FrequencyTable, k: int, l: int) -> Levels | Non
         threads=study.search.threads,
     )
     try:
-        front = search_lattice(study.with_search(settings), table, Run())
+        front = search_lattice(study.replace(search=settings), table, Run())
     except UnreachableError:
         return None
     plan = min(front.points, key=lambda point: (point.loss, point.suppressed)).plan

@@ -57,7 +57,7 @@ def paper_setting(problem: int, prefer: str = Form.SIZE) -> Study:
     """Return nine attributes of Adult, four of them along their trees; in problem 4 occupation is sensitive."""
     study = read(sample("adult-complete").with_name("cuts.toml"))
     if problem == 4:
-        study = study.with_columns({"occupation": ColumnSettings(role=Role.SENSITIVE)})
+        study = study.replace(columns={"occupation": ColumnSettings(role=Role.SENSITIVE)})
     limit = 0.1 if problem in (2, 4) else 0.0
     return study.with_search(problem=problem, prefer=prefer, max_suppression=limit)
 

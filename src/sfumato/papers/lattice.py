@@ -149,4 +149,4 @@ def reproduce_lattice(
 
 def _with_label(study: Study) -> Study:
     """Return the study with salary-class as the label, for the classification metric: 8,960 nodes."""
-    return study.with_columns({"salary-class": ColumnSettings(role=Role.LABEL)})
+    return study.replace(columns={"salary-class": ColumnSettings(role=Role.LABEL)})

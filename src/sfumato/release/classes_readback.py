@@ -25,7 +25,7 @@ HOW = {True: "nodes of its hierarchy", False: "runs of neighbouring values"}
 
 def classes_in(study: Study, columns: Sequence[BoxColumn], suppressed: int) -> ClassTable:
     """The classes of a released file: `study` is the run file beside it."""
-    table = study.with_data(removed=suppressed).table()
+    table = study.replace(data={"removed": suppressed}).table()
     return classes_of(table, columns, study.weights_for(table))
 
 

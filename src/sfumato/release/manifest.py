@@ -255,7 +255,7 @@ def write_run_file(
     settings = file_settings(like, names, data, trim=study.data.trim) | sections.get("data", {})
     text = toml_text({"version": 1, **sections, "data": settings})
     (folder / RUN).write_text(text, encoding="utf-8")
-    return read(folder / RUN).with_engine(study.engine, study.engine_options)
+    return read(folder / RUN).replace(engine=study.engine, engine_options=study.engine_options)
 
 
 def clashing(names: Sequence[str]) -> list[str]:

@@ -220,7 +220,7 @@ def _describe(
 ) -> Manifest:
     """Write the dictionary and the reports, then the manifest: the last file, without which nothing verifies."""
     source, accept = draft.source, covering(findings, draft.study.policy.accept, draft.inherited)
-    study = draft.study.accepting(accept)
+    study = draft.study.replace(policy={"accept": accept})
     content: Content = {
         "format": FORMAT,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -47,7 +47,7 @@ FROM_SOURCE = {
 
 def released_classes(study: Study, columns: Sequence[ColumnRecode], suppressed: int) -> ClassTable:
     """The classes of a released file: `study` is the run file beside it, `columns` what the plan made of each."""
-    table = study.with_data(removed=suppressed).table()
+    table = study.replace(data={"removed": suppressed}).table()
     by_name = {column.name: column for column in columns}
     recoding = tuple(_standing(domain, by_name[domain.name]) for domain in table.domains)
     domains = (replace(domain, leaves=len(by_name[domain.name].tree.leaves)) for domain in table.domains)
@@ -326,7 +326,7 @@ def reading(study: Study, path: Any) -> Study:
             expected="a run file of your own that holds the query",
             remedy="give the run file as the source",
         )
-    return study.with_data(**elsewhere).model_copy(update={"population": None})
+    return study.replace(data=elsewhere).model_copy(update={"population": None})
 
 
 def table_of(study: Study) -> Source:

@@ -337,7 +337,7 @@ def verify_release(
         manifest = read_manifest(folder)
         verifier = verifier_of(verifiers, manifest)
         differences += manifest_differences(manifest)
-        study = study_of(manifest).with_engine(engine, options)
+        study = study_of(manifest).replace(engine=engine, engine_options=options)
         if not plain_data(manifest["data"]):
             raise InputError("it names a data file that a release cannot have", expected=f"a file in {PUBLIC}")
         known = files_of(manifest, study, verifier.files(manifest["data"]))
@@ -364,7 +364,9 @@ def verify_release(
     data = str(manifest["data"])
     check = None
     with _noted(differences, data, "it cannot be measured"):
-        check = Check(folder, manifest, study, own_study(folder, manifest).with_engine(engine, options))
+        check = Check(
+            folder, manifest, study, own_study(folder, manifest).replace(engine=engine, engine_options=options)
+        )
         differences += _measured(check, verifier.measure(check))
         more, otherwise = larger_than_rows(check.written, folder / data, manifest["versions"])
         differences += [Difference(data, more)] if more else []

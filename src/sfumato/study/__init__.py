@@ -1,4 +1,4 @@
-"""The study: what a run file says, checked, frozen and replayable."""
+"""The study, which is the checked and frozen content of a run file."""
 
 from sfumato.study.sections import ALGORITHMS as ALGORITHMS
 from sfumato.study.sections import ChannelSettings as ChannelSettings

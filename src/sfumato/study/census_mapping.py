@@ -1,12 +1,12 @@
-"""Ready mappings of census files to the attributes of the groups paper (Tavrov, Chertov 2016, tables 2 to 4).
+"""Mappings of microfiles to the attributes of the groups paper (Tavrov, Chertov 2016, tables 2 to 4).
 
-`acs`: American Community Survey PUMS person files as the Census Bureau publishes them, all races.
-`ipums`: the same attributes under their IPUMS names. `acs_paper` and `ipums_paper` keep the paper's two races.
+A run file declares a mapping by recoding and joining columns, by units and ranges, or names a ready one. The mapping
+`acs` is for American Community Survey PUMS person files as the Census Bureau publishes them, with all races. The
+mapping `ipums` has the same attributes under their IPUMS names. In contrast, `acs_paper` and `ipums_paper` are
+restricted to the two races of the paper.
 
-How a microfile becomes common attributes: recoding, merging columns, units, ranges, as a run file declares it.
-
-A *pattern* names values of a column: `"55*"` what starts so, `"2..7"` or `"5.."` a range of numbers, `""` a blank,
-anything else the value itself (numbers are compared as numbers, so `"1"` is also `01`).
+A *pattern* names values of a column: `"55*"` names values with this beginning, `"2..7"` or `"5.."` a range of numbers,
+`""` a blank. Any other pattern is the value itself (numbers are compared as numbers, so `"1"` also matches `01`).
 """
 
 from __future__ import annotations
@@ -20,39 +20,59 @@ from sfumato.errors import StudyError, nearest
 
 
 class TermSettings(Settings):
-    """A word for some values: a membership function and its numbers."""
+    """A linguistic term: a membership function and its numbers."""
 
-    kind: str
-    numbers: tuple[float, ...]
+    kind: str = Field(description="Kind of the membership function.")
+    numbers: tuple[float, ...] = Field(description="Numbers of the membership function.")
 
 
 class Case(Settings):
     """A value for rows that meet conditions on several columns."""
 
-    when: dict[str, str | tuple[str, ...]] = Field(min_length=1)
-    value: float
+    when: dict[str, str | tuple[str, ...]] = Field(
+        min_length=1, description="Values that columns must have, as patterns by column."
+    )
+    value: float = Field(description="Value of the attribute for rows that meet the conditions.")
 
 
 class Attribute(Settings):
     """A common attribute, from one or more columns of a file.
 
-    The first of `cases` that a row meets decides; then `recode` of `column`; without a recode the number itself,
-    times each of `multiply` (numbers, or columns that hold a factor), over `divide`, rounded where `rounded`. What none
-    of them gives is missing. `range` is what the linguistic variable accepts: rows outside it are dropped.
+    The value comes from the first of `cases` that a row meets, or else from `recode`. Without a recode it is the number
+    itself, times `multiply`, divided by `divide`. Other values are missing.
     """
 
-    column: str
-    recode: dict[str, float] = Field(default_factory=dict)
-    cases: tuple[Case, ...] = ()
-    multiply: tuple[float | str, ...] = ()
-    divide: float = Field(default=1.0, gt=0)
-    rounded: bool = False
-    blank: float | None = None
-    range: tuple[float, float] | None = None
-    ordinal: bool = False
-    weight: float = Field(default=1.0, ge=0)
-    terms: dict[str, TermSettings] | None = None
-    quantiles: int | None = Field(default=None, ge=2, le=9)
+    column: str = Field(description="Column of the file that the attribute is made from.")
+    recode: dict[str, float] = Field(
+        default_factory=dict, description="Values of the attribute, by a pattern of values of the column."
+    )
+    cases: tuple[Case, ...] = Field(
+        default=(),
+        description="Values for conditions on several columns. The first case that a row meets decides, "
+        "before the key recode.",
+    )
+    multiply: tuple[float | str, ...] = Field(
+        default=(), description="Factors of the column's number: numbers, or columns that hold a factor."
+    )
+    divide: float = Field(default=1.0, gt=0, description="Divisor of the column's number.")
+    rounded: bool = Field(default=False, description="Whether the result is rounded to a whole number.")
+    blank: float | None = Field(
+        default=None, description="Value of the attribute where the column is empty. It is missing unless stated."
+    )
+    range: tuple[float, float] | None = Field(
+        default=None, description="Least and greatest value that take part. Rows outside the range are dropped."
+    )
+    ordinal: bool = Field(default=False, description="Whether the values have an order.")
+    weight: float = Field(default=1.0, ge=0, description="Weight of the attribute in the cost of a swap.")
+    terms: dict[str, TermSettings] | None = Field(
+        default=None, description="Words for values of the attribute, each with its membership function."
+    )
+    quantiles: int | None = Field(
+        default=None,
+        ge=2,
+        le=9,
+        description="Number of words that are made from quantiles where terms are not stated. The default is three.",
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> Attribute:
@@ -62,29 +82,40 @@ class Attribute(Settings):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column it reads."""
+        """The columns that the attribute reads."""
         names = [self.column, *(name for case in self.cases for name in case.when)]
         return tuple(dict.fromkeys([*names, *(factor for factor in self.multiply if isinstance(factor, str))]))
 
 
 class FileMapping(Settings):
-    """What one microfile is to the common attributes: who is in the group, where, and each attribute.
+    """The mapping of a microfile: the members of the group, the area, and each common attribute."""
 
-    A recipe also knows columns that are usually withheld from a release, or swapped with the area, if a file has them.
-    """
-
-    recipe: str | None = None
-    vital: dict[str, tuple[dict[str, str | tuple[str, ...]], ...]] = Field(default_factory=dict)
-    area: tuple[str, ...] = ()
-    attributes: dict[str, Attribute] = Field(default_factory=dict)
-    leave_out: tuple[dict[str, str | tuple[str, ...]], ...] = ()
-    only: tuple[dict[str, str | tuple[str, ...]], ...] = ()
-    usually_withheld: tuple[str, ...] = ()
-    usually_swapped: tuple[str, ...] = ()
+    recipe: str | None = Field(default=None, description="Ready mapping of a census file, such as acs or ipums.")
+    vital: dict[str, tuple[dict[str, str | tuple[str, ...]], ...]] = Field(
+        default_factory=dict,
+        description="Conditions that define the groups to protect, by the name of the group. A record that "
+        "meets any of them is a member.",
+    )
+    area: tuple[str, ...] = Field(default=(), description="Columns that name the area. Several columns are joined.")
+    attributes: dict[str, Attribute] = Field(
+        default_factory=dict, description="Attributes that both files have in common, by name."
+    )
+    leave_out: tuple[dict[str, str | tuple[str, ...]], ...] = Field(
+        default=(), description="Conditions on rows that take no part. A row that meets any of them is left out."
+    )
+    only: tuple[dict[str, str | tuple[str, ...]], ...] = Field(
+        default=(), description="Conditions on rows that take part. A row that meets none of them is left out."
+    )
+    usually_withheld: tuple[str, ...] = Field(
+        default=(), description="Columns that are not released if the file has them."
+    )
+    usually_swapped: tuple[str, ...] = Field(
+        default=(), description="Columns that are exchanged with the area if the file has them."
+    )
 
 
 def vital_columns(mapping: FileMapping) -> tuple[str, ...]:
-    """The columns that define the groups."""
+    """Return the columns that define the groups."""
     return tuple(dict.fromkeys(name for group in mapping.vital.values() for one in group for name in one))
 
 
@@ -260,7 +291,7 @@ def _mapping(columns: dict[str, dict[str, Any]], *, vital: str, area: tuple[str,
 
 
 def recipe(name: str) -> FileMapping:
-    """A ready mapping by name.
+    """Return a ready mapping by name.
 
     >>> list(recipe("acs").attributes)[:3], recipe("acs_paper").attributes["race"].range
     (['age', 'educ', 'sex'], (1.0, 2.0))

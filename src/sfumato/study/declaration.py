@@ -1,6 +1,6 @@
-"""What a run file says, section by section: the fields of a study, checked together.
+"""The sections of a run file, checked together, and their declaration in Python.
 
-A study declared in Python: lists of columns by role, a table or its path, hierarchies of any form.
+In Python, columns are listed by role, the table is an object or a path, and hierarchies have any form.
 """
 
 from __future__ import annotations
@@ -39,29 +39,35 @@ from sfumato.tables.frequency import FrequencyTable
 
 
 class Declaration(Settings):
-    """The sections of a run file, the folder its paths are relative to, and the table where it is in memory."""
+    """The sections of a run file, the folder of its relative paths, and the table where it is in memory."""
 
-    version: Literal[1] = 1
-    data: DataSettings
-    columns: dict[str, ColumnSettings] = Field(default_factory=dict)
-    groups: GroupsSettings | None = None
-    population: DataSettings | None = None
-    policy: PolicySettings = PolicySettings()
-    measures: dict[str, dict[str, float | str]] = Field(default_factory=dict)
-    engine: str = "duckdb"
-    engine_options: EngineOptions = EngineOptions()
-    search: SearchSettings = SearchSettings()
-    channel: ChannelSettings = ChannelSettings()
-    local: LocalSettings = LocalSettings()
-    cells: CellsSettings = CellsSettings()
-    release: ReleaseSettings = ReleaseSettings()
+    version: Literal[1] = Field(default=1, description="Version of the format of run files.")
+    data: DataSettings = Field(description="The table, and how it is read.")
+    columns: dict[str, ColumnSettings] = Field(
+        default_factory=dict, description="The columns of the table, each with its role."
+    )
+    groups: GroupsSettings | None = Field(default=None, description="Settings of the method groups.")
+    population: DataSettings | None = Field(
+        default=None, description="A table of the population with the same quasi-identifiers."
+    )
+    policy: PolicySettings = Field(default=PolicySettings(), description="Rules that every release must keep to.")
+    measures: dict[str, dict[str, float | str]] = Field(
+        default_factory=dict, description="Parameters of measures, by the name of the measure."
+    )
+    engine: str = Field(default="duckdb", description="Engine that reads the records: duckdb or spark.")
+    engine_options: EngineOptions = Field(default=EngineOptions(), description="Limits of the engine.")
+    search: SearchSettings = Field(default=SearchSettings(), description="Method, objectives and limits of the search.")
+    channel: ChannelSettings = Field(default=ChannelSettings(), description="Settings of the method channel.")
+    local: LocalSettings = Field(default=LocalSettings(), description="Settings of the method local.")
+    cells: CellsSettings = Field(default=CellsSettings(), description="Settings of the method cells.")
+    release: ReleaseSettings = Field(default=ReleaseSettings(), description="Title and other metadata of the release.")
     _folder: Path = PrivateAttr(default_factory=Path)
     _frame: Frame | None = PrivateAttr(default=None)
 
     @model_validator(mode="before")
     @classmethod
     def _prior_alone(cls, settings: Any) -> Any:
-        """A search over a given prior needs no table: the prior's file stands for it."""
+        """Take the file of the prior as the table, because a search over a given prior needs none."""
         if isinstance(settings, dict) and "data" not in settings:
             channel = settings.get("channel")
             if isinstance(channel, dict) and isinstance(channel.get("prior"), str):
@@ -70,7 +76,7 @@ class Declaration(Settings):
 
     @model_validator(mode="after")
     def _useful_keys(self) -> Self:
-        """Somebody who gives a column a hierarchy believes that it is generalized: a key without effect is refused."""
+        """Refuse a key without effect: a publisher who gives a column a hierarchy expects that it is generalized."""
         for name, column in self.columns.items():
             given = [key for key in type(column).model_fields if key != "role" and getattr(column, key) is not None]
             useless = [key for key in given if key not in column.role.keys]
@@ -95,7 +101,7 @@ class Declaration(Settings):
 
     @model_validator(mode="after")
     def _one_unit(self) -> Self:
-        """What a row is, is said once: by a column, or by the statement that every row is a person."""
+        """Check that the unit of a row is declared once: by a column, or by unit = "row" with a reason."""
         stated, households = self.data.unit == "row", self.named(Role.HOUSEHOLD)
         units = self.named(Role.UNIT)
         if stated and units:
@@ -119,7 +125,7 @@ class Declaration(Settings):
 
     @property
     def system(self) -> str:
-        """The system that searches: the one under [search], or the one whose section stands alone in the run file."""
+        """The system that searches: the one under [search], or the one with the only section in the run file."""
         sections = ("channel", "groups", "local", "cells")
         named = [name for name in sections if name in self.model_fields_set and getattr(self, name)]
         if "search" in self.model_fields_set or not named:
@@ -150,25 +156,25 @@ class Declaration(Settings):
 
     @property
     def title(self) -> str:
-        """How messages call its table."""
+        """The name of its table in messages."""
         if self.data.path == IN_MEMORY:
             return "the table in memory"
         return self.data.table or "a query" if is_database(self.data.path) else Path(self.data.path).name
 
     def opened(self) -> Source:
-        """The table, without asking a role of every column; treated where columns are."""
+        """Return the table with its treated columns. Columns may be without a role."""
         return treated(open_source(self.data, self._folder, self._frame), self.treatments)
 
     def weights_for(self, table: FrequencyTable) -> tuple[float, ...]:
-        """The weight of each quasi-identifier of a table in its losses: 1 unless given."""
+        """Return the weight of each quasi-identifier of a table in its losses: 1 unless given."""
         return tuple(self.search.weights.get(name, 1.0) for name in table.columns)
 
     def named(self, role: Role) -> list[str]:
-        """The columns of a role."""
+        """Return the columns of a role."""
         return [name for name, column in self.columns.items() if column.role is role]
 
     def missing_rule(self, name: str) -> Missing:
-        """What is done with a missing value of a column: its own rule, else that of the table."""
+        """Return the missing rule of a column: its own, or else that of the table."""
         column = self.columns.get(name)
         return (column.missing if column is not None else None) or self.data.missing
 
@@ -188,7 +194,7 @@ Names = str | Sequence[str]
 
 
 def declared_columns(lists: Mapping[Role, Names], columns: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of a study from lists of names by role, beside those that are declared one by one.
+    """Return the columns of a study from lists of names by role, and those that are declared one by one.
 
     >>> declared_columns({Role.SENSITIVE: "ill", Role.DROP: ["name", "phone"]}, {})
     {'ill': {'role': 'sensitive'}, 'name': {'role': 'drop'}, 'phone': {'role': 'drop'}}
@@ -207,8 +213,8 @@ def declared_columns(lists: Mapping[Role, Names], columns: Mapping[str, Any]) ->
     return {**columns, **{str(name): {"role": str(role)} for name, role in named}}
 
 
-def table_settings(table: Any, settings: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The [data] section of a study of a table: one in memory, or a path."""
+def table_settings(table: object, settings: Settings | Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the [data] section of a study of a table: one in memory, or a path."""
     kept: dict[str, Any] = settings.model_dump(exclude_unset=True) if isinstance(settings, Settings) else dict(settings)
     kept.update(given)
     if table is None:
@@ -217,12 +223,12 @@ def table_settings(table: Any, settings: Any, given: Mapping[str, Any]) -> dict[
         return kept | {"path": IN_MEMORY, "digest": "content"}
     if isinstance(table, str | Path):
         return kept | {"path": located(str(table), Path())}
-    Frame(table)  # says what is wrong with it
+    Frame(table)  # raises with the reason
     return kept
 
 
-def declared_hierarchy(name: str, given: Any) -> Any:
-    """A hierarchy in the form that a run file has it.
+def declared_hierarchy(name: str, given: object) -> Any:
+    """Return a hierarchy in the form that a run file has it.
 
     >>> declared_hierarchy("sex", {0: ["F", "M"], 1: ["*", "*"]})
     {'paths': [['F', '*'], ['M', '*']]}
@@ -247,7 +253,7 @@ def declared_hierarchy(name: str, given: Any) -> Any:
 
 
 def declared_tree(name: str, column: ColumnSettings, folder: Path, decimal: str) -> Hierarchy | Builder | None:
-    """The hierarchy that is declared for a column: read from its file, made of its paths, or the recipe to build it."""
+    """Return the declared hierarchy of a column, from its file or paths, or the function of its recipe."""
     tree = column.hierarchy
     if tree is None or not isinstance(tree, str | HierarchyFile | HierarchyPaths):
         return None if tree is None else builder(name, tree, decimal)
@@ -265,9 +271,9 @@ def declared_tree(name: str, column: ColumnSettings, folder: Path, decimal: str)
 def check_roles(
     columns: Mapping[str, ColumnSettings], names: Sequence[str], *, partial: bool = False, undecided: bool = False
 ) -> None:
-    """Every column of a table has a role, and every role a column.
+    """Check that every column of a table has a role, and that every declared column exists.
 
-    Released files lack what is never released (`partial`); with `undecided`, columns may still be without a role.
+    Released files lack columns that are never released (`partial`). With `undecided`, columns may be without a role.
     """
     undeclared = [name for name in names if name not in columns]
     if undeclared and not undecided:
@@ -294,8 +300,8 @@ def check_roles(
             )
 
 
-def _rows(levels: list[list[Any]]) -> list[list[str]]:
-    """Each value once, with its labels from fine to coarse."""
+def _rows(levels: list[list[object]]) -> list[list[str]]:
+    """Return each value once, with its labels from fine to coarse."""
     if len({len(level) for level in levels}) > 1:
         raise HierarchyError("the levels of a hierarchy have different lengths", expected="one label for every value")
     rows = dict.fromkeys(

@@ -1,4 +1,4 @@
-"""What is wrong with a run file, as one sentence, with the nearest known key for one that is unknown."""
+"""Errors of run files in one sentence, with the nearest known key for an unknown one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sfumato.data.settings import Role
 from sfumato.errors import StudyError, counted, nearest
 from sfumato.hierarchies.recipes import BRANCHES, RECIPES
 
-WORDS = {  # what the validator calls a problem, and what was expected then
+WORDS = {  # the validator's name of a problem, and what was expected
     "greater_than_equal": "a number of at least {ge}",
     "greater_than": "a number above {gt}",
     "less_than_equal": "a number of at most {le}",
@@ -35,13 +35,13 @@ WORDS = {  # what the validator calls a problem, and what was expected then
 
 
 def explained(error: ValidationError, root: type[Settings]) -> StudyError:
-    """The first problem of a run file whose sections are the fields of `root`.
+    """Return the first problem of a run file whose sections are the fields of `root`.
 
     A key that is missing is often one that is misspelt, so an unknown key comes first.
     """
     problem = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
     path = list(problem["loc"])
-    if len(path) > 3 and path[2] == "hierarchy":  # behind it stands the name of a branch of the union
+    if len(path) > 3 and path[2] == "hierarchy":  # followed by the name of a branch of the union
         path = path[:3] + (path[4:] if path[3] in BRANCHES else path[3:])
     if len(path) > 1 and isinstance(path[-2], int) and path[-1] == "str":  # one branch of what an entry can be
         path = path[:-1]
@@ -63,7 +63,7 @@ def explained(error: ValidationError, root: type[Settings]) -> StudyError:
 
 
 def _place(path: Sequence[str | int]) -> str:
-    """Where something stands in a run file; entries of a list are counted from 1.
+    """Return the position of a value in a run file, where entries of a list are counted from 1.
 
     >>> _place(["local", "k", 0]), _place(["groups", "auxiliary", 1, "path"])
     ('entry 1 of local.k', 'path in entry 2 of groups.auxiliary')
@@ -76,7 +76,7 @@ def _place(path: Sequence[str | int]) -> str:
 
 
 def in_words(problem: Mapping[str, Any]) -> str:
-    """What a validator expected, in words; what it has no words for here stays in its own.
+    """Return what a validator expected, in our words where there are some, or else in its own.
 
     >>> in_words({"type": "greater_than_equal", "ctx": {"ge": 1}, "msg": ""})
     'a number of at least 1'
@@ -97,7 +97,7 @@ def in_words(problem: Mapping[str, Any]) -> str:
 
 
 def keys_at(root: type[Settings], path: Sequence[str | int]) -> list[str]:
-    """The keys that are known at a path inside a section: those of every section that can stand there.
+    """Return the known keys at a path inside a section: those of every section that is possible there.
 
     >>> from sfumato.study.sections import ColumnSettings
     >>> keys_at(ColumnSettings, [])[:3]
@@ -113,7 +113,7 @@ def keys_at(root: type[Settings], path: Sequence[str | int]) -> list[str]:
 
 
 def _inside(kind: Any, part: str | int) -> Iterator[Any]:
-    """The types that can stand behind one part of a path. A part that is no field is the name of a union's branch."""
+    """Yield the possible types after one part of a path. A part that is no field is the name of a union's branch."""
     if isinstance(kind, type) and issubclass(kind, Settings):
         field = kind.model_fields.get(str(part))
         yield from [kind] if field is None else _alternatives(field.annotation)

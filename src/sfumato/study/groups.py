@@ -1,4 +1,4 @@
-"""The [groups] section of a run file: both microfiles, the attack, the protection."""
+"""Section [groups] of a run file: the auxiliary files, the attack and the protection."""
 
 from __future__ import annotations
 
@@ -21,88 +21,171 @@ SEALED: tuple[AttackerName, ...] = ("boosted", "forest_all")
 
 
 class AuxiliarySettings(DataSettings, FileMapping):
-    """A file that tells who is in the group. What it leaves out, ranges too, is as in the file to publish.
+    """A file that reveals who is in the group. Settings that it does not state are those of the file to publish."""
 
-    Attacks from a file that is `held_out` are sealed: no plan is fitted to them or chosen by them.
-    """
-
-    name: str | None = None
-    held_out: bool = False
+    name: str | None = Field(
+        default=None, description="Name of the file in reports. The default is the name of the file on disk."
+    )
+    held_out: bool = Field(
+        default=False,
+        description="Whether attacks from this file are held out: no plan is fitted to them or chosen by them.",
+    )
 
     @property
     def title(self) -> str:
-        """How it is called: as declared, else as the file is; where it stands does not matter."""
+        """The name of the file in reports, without its folder."""
         return self.name or Path(self.path).name
 
 
 class AttackSettings(Settings):
-    """How the group is learned and which areas stand out. γ and κ are chosen by cross-validation unless given."""
+    """Settings of the attack: how the group is learned and which areas count as outliers."""
 
-    attacker: AttackerName = "exact"
-    gamma: float | None = Field(default=None, gt=0)
-    kappa: float | None = Field(default=None, ge=0, lt=1)
-    least_records: int = Field(default=5, ge=0)
-    significance: float = Field(default=0.01, gt=0, lt=1)
-    folds: int = Field(default=5, ge=2, le=20)
-    seed: Seed = 1
-    seeds: int = Field(default=5, ge=1, le=1000)
-    population: int = Field(default=100, ge=4, le=100_000)
-    replaced: int = Field(default=40, ge=1, le=100_000)
-    tournament: int = Field(default=10, ge=1, le=100_000)
-    mutation: float = Field(default=0.05, ge=0, le=1)
-    generations: int = Field(default=100, ge=1, le=10**6)
-    runs: int = Field(default=10, ge=1, le=1000)
+    attacker: AttackerName = Field(default="exact", description="Model that learns who is in the group.")
+    gamma: float | None = Field(
+        default=None,
+        gt=0,
+        description="Least relative confidence of a rule (γ). It is chosen by cross-validation or taken from "
+        "the paper unless stated.",
+    )
+    kappa: float | None = Field(
+        default=None,
+        ge=0,
+        lt=1,
+        description="Support that a rule must exceed (κ). It is chosen by cross-validation or taken from the "
+        "paper unless stated.",
+    )
+    least_records: int = Field(default=5, ge=0, description="Least sum of the memberships of group members in a rule.")
+    significance: float = Field(default=0.01, gt=0, lt=1, description="Significance level of the outlier tests.")
+    folds: int = Field(default=5, ge=2, le=20, description="Number of folds of the cross-validation.")
+    seed: Seed = Field(default=1, description="First seed of the random numbers of an attack.")
+    seeds: int = Field(default=5, ge=1, le=1000, description="Number of seeds with which an attack is repeated.")
+    population: int = Field(
+        default=100, ge=4, le=100_000, description="Number of rules in a generation of the evolutionary attacker."
+    )
+    replaced: int = Field(
+        default=40,
+        ge=1,
+        le=100_000,
+        description="Number of rules that are replaced in each generation of the evolutionary attacker.",
+    )
+    tournament: int = Field(
+        default=10, ge=1, le=100_000, description="Number of rules in a tournament of the evolutionary attacker."
+    )
+    mutation: float = Field(
+        default=0.05, ge=0, le=1, description="Probability of a mutation in the evolutionary attacker."
+    )
+    generations: int = Field(
+        default=100, ge=1, le=10**6, description="Number of generations of the evolutionary attacker."
+    )
+    runs: int = Field(
+        default=10,
+        ge=1,
+        le=1000,
+        description="Number of runs of the evolutionary attacker, whose rules are put together.",
+    )
 
 
 class ProtectSettings(Settings):
-    """Which swaps hide the areas. `targets` are the most members an area may show; without them the swaps go on
-    until no attacker finds the areas. `columns` are those of the influential metric. Which of equally good partners is
-    taken comes from the operating system, since swaps must not be guessed; `test_seed` fixes it, for tests only.
+    """Settings of the protection, which swaps records between areas.
 
-    Plans are fitted to `attackers` with `known_seeds`, and chosen by the same with `fresh_seeds`. The verdict is that
-    of sealed attacks, made when the plans are ready: `attackers` and `sealed_attackers` with `sealed_seeds`, and every
-    attack from a file that is held out. `swap_rates` are those of targeted record swapping, the usual way, which is
-    tried beside the plans; a record is at risk there if fewer than `risk` records of its area share its attributes.
+    Plans are fitted to known attacks and chosen by fresh attacks, which have other seeds. Held-out attacks judge the
+    finished plans. They are the attackers of both lists with seeds of their own, and every attack from a file that is
+    held out. The partners in a swap must not be guessed, so the operating system chooses among equally good ones.
     """
 
-    method: Literal["exact", "memetic"] = "exact"
-    targets: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
-    attackers: tuple[AttackerName, ...] = PLANNED
-    sealed_attackers: tuple[AttackerName, ...] = SEALED
-    levels: int = Field(default=3, ge=1, le=50)
-    suspicious_partners: bool = False
-    metric: Literal["cells", "influential"] = "cells"
-    columns: tuple[str, ...] = ()
-    generations: int = Field(default=1000, ge=1, le=10**6)
-    known_seeds: int = Field(default=2, ge=1, le=1000)
-    fresh_seeds: int = Field(default=1, ge=1, le=1000)
-    sealed_seeds: int = Field(default=1, ge=1, le=1000)
-    swap_rates: tuple[Annotated[float, Field(gt=0, le=0.5)], ...] = (0.02, 0.05, 0.1)
-    risk: int = Field(default=3, ge=1, le=1000)
-    test_seed: Seed | None = None
+    method: Literal["exact", "memetic"] = Field(
+        default="exact",
+        description="Algorithm that plans the swaps: exact plans, or the evolutionary search of the paper (memetic).",
+    )
+    targets: dict[str, Annotated[float, Field(ge=0)]] = Field(
+        default_factory=dict,
+        description="Largest number of members that an area may show, by area. Without targets, swaps are "
+        "planned until no attack finds an area.",
+    )
+    attackers: tuple[AttackerName, ...] = Field(
+        default=PLANNED,
+        description="Attackers to which plans are fitted, and by which they are chosen with other seeds.",
+    )
+    sealed_attackers: tuple[AttackerName, ...] = Field(
+        default=SEALED,
+        description="Attackers that are held out: they judge the finished plans and take no part in making them.",
+    )
+    levels: int = Field(
+        default=3,
+        ge=1,
+        le=50,
+        description="Number of steps between no protection and the full one for which a plan is made.",
+    )
+    suspicious_partners: bool = Field(
+        default=False, description="Whether a record that an attacker flags may be a partner in a swap."
+    )
+    metric: Literal["cells", "influential"] = Field(
+        default="cells",
+        description="Cost of a swap: the number of attributes that differ (cells), or the influential metric, "
+        "which weights ordinal attributes.",
+    )
+    columns: tuple[str, ...] = Field(
+        default=(), description="Attributes that the cost of a swap counts. The default is all attributes."
+    )
+    generations: int = Field(default=1000, ge=1, le=10**6, description="Number of generations of the method memetic.")
+    known_seeds: int = Field(
+        default=2, ge=1, le=1000, description="Number of seeds of the attacks to which plans are fitted."
+    )
+    fresh_seeds: int = Field(
+        default=1, ge=1, le=1000, description="Number of seeds of the attacks that choose among the plans."
+    )
+    sealed_seeds: int = Field(
+        default=1, ge=1, le=1000, description="Number of seeds of the held-out attacks that judge the plans."
+    )
+    swap_rates: tuple[Annotated[float, Field(gt=0, le=0.5)], ...] = Field(
+        default=(0.02, 0.05, 0.1),
+        description="Rates of targeted record swapping, which is measured for comparison with the plans.",
+    )
+    risk: int = Field(
+        default=3,
+        ge=1,
+        le=1000,
+        description="Number of similar records in its area below which targeted record swapping counts a "
+        "record as at risk.",
+    )
+    test_seed: Seed | None = Field(
+        default=None,
+        description="Seed of the choice among partners of equal cost, which the operating system makes in a "
+        "real release. For tests only.",
+    )
 
 
 class GroupsSettings(FileMapping):
-    """Everything the groups system needs beside [data], the file to publish.
+    """Settings of the method groups. The file to publish is in [data]."""
 
-    `other_columns` says what becomes of columns that neither this section nor [columns] names: nothing is assumed.
-    `unit` is a column whose values say which rows stay together, such as a household's number: units move whole.
-    A released column that tells members by itself with a greater average precision than `naming` is refused.
-    """
-
-    auxiliary: tuple[AuxiliarySettings, ...] = ()
-    expert: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    swap: tuple[str, ...] = ()
-    withhold: tuple[str, ...] = ()
-    other_columns: Literal["release", "withhold"] | None = None
-    unit: str | None = None
-    naming: float = Field(default=0.5, gt=0, le=1)
-    attack: AttackSettings = AttackSettings()
-    protect: ProtectSettings = ProtectSettings()
+    auxiliary: tuple[AuxiliarySettings, ...] = Field(
+        default=(), description="Files from which an attacker can learn who is in the group."
+    )
+    expert: tuple[str, ...] = Field(
+        default=(), description="Areas that must not be found. Without them, they are the outliers of the true counts."
+    )
+    exclude: tuple[str, ...] = Field(default=(), description="Areas that need no protection.")
+    swap: tuple[str, ...] = Field(default=(), description="Further columns that are exchanged together with the area.")
+    withhold: tuple[str, ...] = Field(default=(), description="Further columns that are not released.")
+    other_columns: Literal["release", "withhold"] | None = Field(
+        default=None, description="Treatment of columns that neither this section nor [columns] names."
+    )
+    unit: str | None = Field(
+        default=None,
+        description="Column whose values number units, such as households. The records of a unit are moved together.",
+    )
+    naming: float = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="Average precision above which a single released column counts as one that names the "
+        "group, and is refused.",
+    )
+    attack: AttackSettings = Field(default=AttackSettings(), description="Settings of the attacks.")
+    protect: ProtectSettings = Field(default=ProtectSettings(), description="Settings of the protection.")
 
     def mapping(self, auxiliary: AuxiliarySettings | None = None) -> FileMapping:
-        """The whole mapping of the file to publish, or of an auxiliary file: its recipe, then what is declared."""
+        """Return the mapping of the file to publish, or of an auxiliary file, completed by its recipe."""
         own = with_recipe(self)
         if not own.attributes or not own.vital or not own.area:
             lacking = [n for n in ("vital", "area", "attributes") if not getattr(own, n)]
@@ -132,14 +215,14 @@ class GroupsSettings(FileMapping):
 
 
 def _common(mine: Attribute, theirs: Attribute | None) -> Attribute:
-    """An attribute of an auxiliary file. Both files accept the same range, unless the auxiliary one has its own."""
+    """Return an attribute of an auxiliary file, with the range of the file to publish unless it has its own."""
     if theirs is None:
         return mine
     return theirs if theirs.range is not None else theirs.model_copy(update={"range": mine.range})
 
 
 def with_recipe(given: FileMapping) -> FileMapping:
-    """A mapping with its recipe under it; declared attributes stand in place of the recipe's of the same name."""
+    """Return a mapping completed by its recipe. Declared attributes replace those of the recipe."""
     ready = recipe(given.recipe) if given.recipe else FileMapping()
     return FileMapping(
         vital=given.vital or ready.vital,

@@ -1,15 +1,10 @@
-"""The sections of a run file that are about one column, the search and the release.
+"""Sections of a run file: [columns], [search], [release], [policy], [cells], [local] and [channel].
 
-The publisher's own rules for a release: the [policy] section of a run file, frozen and checked.
+The description of a field is in `docs/run-file.md`, which `tools/run_file.py` writes.
 
-A rule is a line of `RULES`. A rule with a threshold is a field of `PolicySettings` with the same name, whose default
-is what holds unless the publisher states another with a reason. How a rule is measured is in `release/policy.py`.
-
-The section [cells] of a run file.
-
-The section [local] of a run file.
-
-The section [channel] of a run file.
+A rule of the policy is a line of `RULES`. A rule with a threshold has a field of the same name in `PolicySettings`.
+The default of the field holds unless the publisher states another threshold with a reason. `release/policy.py`
+measures the rules.
 """
 
 from __future__ import annotations
@@ -30,38 +25,74 @@ from sfumato.errors import StudyError, shortened
 from sfumato.hierarchies.recipes import Declared
 
 ALGORITHMS = {"lattice": ("exact", "exhaustive", "pbg_ea", "best_first"), "cuts": ("memetic", "nsga2")}
-SYSTEM_OF = {  # settings of [search] that only one system reads
+SYSTEM_OF = {  # settings of [search] that only one method reads
     **dict.fromkeys(("problem", "prefer", "generations", "local_search"), "cuts"),
     **dict.fromkeys(("iterations", "evaluations"), "lattice"),
 }
 SUPPRESSION = {"lattice": ("threshold", "paper"), "cuts": ("none", "within", "below_mean", "safe")}
-ANY_SYSTEM = ("objectives", "max_suppression", "constraints", "weights", "seed", "threads")  # mean the same in both
-WITHIN = dict.fromkeys(("local", "cells"), ("max_suppression", "constraints", "weights", "seed"))  # beside a section
+ANY_SYSTEM = (
+    "objectives",
+    "max_suppression",
+    "constraints",
+    "weights",
+    "seed",
+    "threads",
+)  # have the same meaning in both
+WITHIN = dict.fromkeys(
+    ("local", "cells"), ("max_suppression", "constraints", "weights", "seed")
+)  # further settings are in a section
 
 
-SMALLEST = Decimal("1e-12")  # what a step of rounding is a multiple of
+SMALLEST = Decimal("1e-12")  # a step of rounding is a multiple of it
 Step = Annotated[float, Field(ge=1e-12, le=1e15)]
 Edge = Annotated[float, Field(ge=-1e15, le=1e15)]
 
 
 class ColumnSettings(Settings):
-    """What is declared about one column.
+    """Settings of one column."""
 
-    `round` and `bands` say what the values of a released column that is no quasi-identifier are recoded to: multiples
-    of a step, a part of a date, or bands between edges. `harmless` are released values of a sensitive column that
-    reveal nothing.
-    """
-
-    role: Role
-    hierarchy: Declared | None = None
-    missing: Missing | None = None
-    distance: Literal["equal", "ordered", "hierarchical"] | None = None
-    constrained: bool | None = None
-    order: tuple[str, ...] | None = None
-    breaks: tuple[float, ...] | None = None
-    round: Step | DateUnit | None = None
-    bands: tuple[Edge, ...] | None = Field(default=None, min_length=1, max_length=1_000)
-    harmless: tuple[str, ...] | None = Field(default=None, min_length=1)
+    role: Role = Field(description="Role of the column. Every column needs one before anything runs.")
+    hierarchy: Declared | None = Field(
+        default=None,
+        description="Hierarchy of the column: a file, a table that says how a file is read, a recipe that "
+        "builds it, or the tree itself.",
+    )
+    missing: Missing | None = Field(
+        default=None, description="Rule for missing values of this column, instead of the rule under [data]."
+    )
+    distance: Literal["equal", "ordered", "hierarchical"] | None = Field(
+        default=None,
+        description="Distance between values of a sensitive column in t-closeness. Numbers are ordered and "
+        "other values are equal unless stated.",
+    )
+    constrained: bool | None = Field(
+        default=None,
+        description="Whether cuts follow the hierarchy. The default is true where the column has a hierarchy.",
+    )
+    order: tuple[str, ...] | None = Field(
+        default=None,
+        description="Values in their order, where it differs from the order of the hierarchy or of the numbers.",
+    )
+    breaks: tuple[float, ...] | None = Field(
+        default=None, description="The only places where the numbers of a column may be divided."
+    )
+    round: Step | DateUnit | None = Field(
+        default=None,
+        description="Step to whose multiples released numbers are rounded, or the part of a date that is "
+        "released. The column must not be a quasi-identifier.",
+    )
+    bands: tuple[Edge, ...] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=1_000,
+        description="Edges, in rising order, of the bands into which released numbers are put. The column "
+        "must not be a quasi-identifier.",
+    )
+    harmless: tuple[str, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="Released values of a sensitive column that reveal nothing about a person.",
+    )
 
     @model_validator(mode="after")
     def _one_treatment(self) -> Self:
@@ -75,38 +106,94 @@ class ColumnSettings(Settings):
 
     @property
     def along_tree(self) -> bool:
-        """Whether cuts keep to the column's hierarchy: they do where it has one, unless free cuts are asked for."""
+        """Whether cuts follow the column's hierarchy."""
         return self.hierarchy is not None if self.constrained is None else self.constrained
 
 
 class ObjectiveSettings(Settings):
-    """A measure to search over; its direction may be turned round."""
+    """A measure as an objective of the search."""
 
-    name: str
-    direction: Literal["max", "min"] | None = None
+    name: str = Field(description="Name of the measure.")
+    direction: Literal["max", "min"] | None = Field(
+        default=None,
+        description="Whether the measure is maximized or minimized. The measure's own direction is taken "
+        "unless stated.",
+    )
 
 
 class SearchSettings(Settings):
-    """What to search for, how, and within which limits."""
+    """Settings of the search."""
 
-    system: Literal["lattice", "cuts", "channel", "groups", "local", "cells"] = "lattice"
-    problem: Literal[1, 2, 3, 4] | None = None
-    prefer: Literal["k", "l"] = "k"
-    suppression: Literal["threshold", "paper", "none", "within", "below_mean", "safe"] | None = None
-    algorithm: Literal["exact", "exhaustive", "pbg_ea", "best_first", "memetic", "nsga2"] | None = None
-    objectives: tuple[str | ObjectiveSettings, ...] = Field(default=("k", "general_loss"), min_length=1)
-    max_suppression: float = Field(default=0.0, ge=0, lt=1)
-    constraints: dict[str, Annotated[float, Field(ge=-1e15, le=1e15)]] = Field(default_factory=dict)
-    weights: dict[str, Annotated[float, Field(ge=0, le=1e6)]] = Field(default_factory=dict)
-    epsilon: tuple[Annotated[float, Field(ge=1e-12, le=1e12)], ...] | None = None
-    seed: Seed = 1
-    population: int | None = Field(default=None, ge=4, le=100_000)
-    iterations: int = Field(default=100, ge=1, le=10**9)
-    generations: int = Field(default=250, ge=1, le=10**9)
-    local_search: int = Field(default=16, ge=1, le=10**6)
-    evaluations: int | None = Field(default=None, ge=1, le=10**15)
-    reproduction: bool = False
-    threads: Threads | None = None
+    system: Literal["lattice", "cuts", "channel", "groups", "local", "cells"] = Field(
+        default="lattice", description="Method that recodes the table."
+    )
+    problem: Literal[1, 2, 3, 4] | None = Field(
+        default=None,
+        description="Problem of the paper on cuts, by its number. It fixes the objectives and the suppression.",
+    )
+    prefer: Literal["k", "l"] = Field(
+        default="k",
+        description="Whether k or ℓ selects the recodings in problem 4 of cuts. In problems 1 to 3, l replaces k by ℓ.",
+    )
+    suppression: Literal["threshold", "paper", "none", "within", "below_mean", "safe"] | None = Field(
+        default=None,
+        description="Rule that decides which classes are suppressed: threshold or paper for lattice; none, "
+        "within, below_mean or safe for cuts.",
+    )
+    algorithm: Literal["exact", "exhaustive", "pbg_ea", "best_first", "memetic", "nsga2"] | None = Field(
+        default=None,
+        description="Search algorithm: exact, exhaustive, pbg_ea or best_first for lattice; memetic or nsga2 "
+        "for cuts. The first is the default of each method.",
+    )
+    objectives: tuple[str | ObjectiveSettings, ...] = Field(
+        default=("k", "general_loss"),
+        min_length=1,
+        description="Measures that the front trades off: names, or tables with a name and a direction.",
+    )
+    max_suppression: float = Field(
+        default=0.0, ge=0, lt=1, description="Largest share of the records that may be suppressed."
+    )
+    constraints: dict[str, Annotated[float, Field(ge=-1e15, le=1e15)]] = Field(
+        default_factory=dict,
+        description="Limits on measures that every point of the front keeps to, by the name of the measure.",
+    )
+    weights: dict[str, Annotated[float, Field(ge=0, le=1e6)]] = Field(
+        default_factory=dict,
+        description="Weights of the quasi-identifiers in the loss, by column. A column that is not named has "
+        "the weight 1.",
+    )
+    epsilon: tuple[Annotated[float, Field(ge=1e-12, le=1e12)], ...] | None = Field(
+        default=None, description="Step for each objective. Values within one step count as equal."
+    )
+    seed: Seed = Field(default=1, description="Seed of the random numbers of the search.")
+    population: int | None = Field(
+        default=None,
+        ge=4,
+        le=100_000,
+        description="Number of candidates in each generation. The default depends on the algorithm.",
+    )
+    iterations: int = Field(default=100, ge=1, le=10**9, description="Number of iterations of the algorithm pbg_ea.")
+    generations: int = Field(
+        default=250, ge=1, le=10**9, description="Number of generations of the algorithms for cuts."
+    )
+    local_search: int = Field(
+        default=16,
+        ge=1,
+        le=10**6,
+        description="Number of candidates that the algorithm memetic improves in each generation.",
+    )
+    evaluations: int | None = Field(
+        default=None,
+        ge=1,
+        le=10**15,
+        description="Number of evaluated nodes after which a search of the lattice stops.",
+    )
+    reproduction: bool = Field(
+        default=False,
+        description="Whether the search follows the rules of the paper to the letter, for comparison with "
+        "published figures.",
+    )
+    threads: Threads | None = Field(default=None, description="Number of threads. All cores are used unless stated.")
 
     @model_validator(mode="after")
     def _own_settings(self) -> Self:
@@ -141,29 +228,39 @@ class SearchSettings(Settings):
 
     @property
     def method(self) -> str:
-        """The algorithm: as given, else the system's own."""
+        """The algorithm that runs: the default of the method unless stated."""
         return self.algorithm or ALGORITHMS[self.system][0]
 
     @property
     def paper(self) -> bool:
-        """Whether suppression follows the paper of the lattice: the whole limit is spent on the smallest classes."""
+        """Whether suppression follows the lattice paper: the smallest classes are suppressed up to the limit."""
         return self.suppression == "paper"
 
     @property
     def named(self) -> tuple[ObjectiveSettings, ...]:
-        """The objectives, each as a name and a direction that may be open."""
+        """The objectives, each with a name and possibly a direction."""
         return tuple(ObjectiveSettings(name=o) if isinstance(o, str) else o for o in self.objectives)
 
 
 class ReleaseSettings(Settings):
-    """What the metadata of a release say of it as a whole. All of it is public."""
+    """Metadata of a release. All of it is public."""
 
-    title: str | None = Field(default=None, min_length=1, max_length=500)
-    description: str | None = Field(default=None, min_length=1, max_length=20_000)
-    creator: str | None = Field(default=None, min_length=1, max_length=500)
-    license: str | None = Field(default=None, min_length=1, max_length=500)
-    url: str | None = Field(default=None, min_length=1, max_length=2_000)
-    version: str | None = Field(default=None, min_length=1, max_length=100)
+    title: str | None = Field(default=None, min_length=1, max_length=500, description="Title of the released table.")
+    description: str | None = Field(
+        default=None, min_length=1, max_length=20_000, description="Description of the released table."
+    )
+    creator: str | None = Field(
+        default=None, min_length=1, max_length=500, description="Person or organisation that releases the table."
+    )
+    license: str | None = Field(
+        default=None, min_length=1, max_length=500, description="License of the released table."
+    )
+    url: str | None = Field(
+        default=None, min_length=1, max_length=2_000, description="Address at which the released table is found."
+    )
+    version: str | None = Field(
+        default=None, min_length=1, max_length=100, description="Version of the released table."
+    )
 
 
 Rule = Literal[
@@ -190,12 +287,12 @@ WORD = re.compile(r"[^\W\d_]*([^\W\d_])(?!\1)[^\W\d_]+|[\u0e00-\u0eff\u3040-\u9f
 
 @dataclass(frozen=True)
 class RuleFacts:
-    """What a rule is. A rule about columns is accepted for one column.
+    """Facts about a rule of the policy. A rule about columns is accepted for one column.
 
-    `limit` says how a threshold is read, and so which way is weaker: a figure must be `at least` it, `at most` it or
-    `below` it; a rule without a threshold has none. `says` is the rule in words, with `{limit}` for its threshold, a
-    percentage where it is a `share`. `key` is the field of a rule that has several thresholds. A rule that is not
-    `acceptable` is met by what the study declares, never by a reason alone.
+    `limit` is the comparison with the threshold: a figure must be `at least`, `at most` or `below` it. It is empty for
+    a rule without a threshold. `says` is the rule in words, with `{limit}` for the threshold, which is a percentage
+    where it is a `share`. `key` is the field of a rule that has several thresholds. A rule that is not `acceptable`
+    needs a declaration in the study; a reason does not replace it.
     """
 
     rule: Rule
@@ -213,19 +310,19 @@ class RuleFacts:
 
     @property
     def default(self) -> float:
-        """The threshold that holds unless another is stated."""
+        """The default of the threshold."""
         return float(PolicySettings.model_fields[self.field].default)
 
     def worse(self, figure: float, than: float) -> bool:
-        """Whether a figure protects less than another."""
+        """Return whether a figure protects less than another."""
         return figure < than if self.limit == "at least" else figure > than
 
     def broken(self, figure: float, threshold: float) -> bool:
-        """Whether a figure is not within a threshold."""
+        """Return whether a figure violates a threshold."""
         return figure >= threshold if self.limit == "below" else self.worse(figure, threshold)
 
     def shown(self, threshold: float) -> str:
-        """A threshold as sentences have it."""
+        """Return a threshold as it is written in sentences."""
         return f"{100 * threshold:g} %" if self.share else f"{threshold:g}"
 
 
@@ -288,7 +385,7 @@ KEYS = ", ".join(
 
 
 def reason_given(text: str) -> bool:
-    """Whether a text can be a reason: ten characters or more without blanks at the ends, and two different words.
+    """Return whether a text can be a reason: at least ten characters and two different words.
 
     >>> reason_given("stays in the safe room"), reason_given("xxxxxxxxxxxx"), reason_given("ab ab ab ab")
     (True, False, False)
@@ -306,14 +403,16 @@ def _require_reason(text: str | None) -> None:
 
 
 class Acceptance(Settings):
-    """A rule that a release may break, and the reason, which goes into the internal report.
+    """A rule that a release may break."""
 
-    A rule about columns (`dependence`, `identifying`) is accepted for one `column`; all others without one.
-    """
-
-    rule: Rule
-    column: str | None = None
-    reason: str = Field(min_length=LEAST_REASON)
+    rule: Rule = Field(description="Rule that the release may break.")
+    column: str | None = Field(
+        default=None,
+        description="Column for which the rule is accepted. Only the rules dependence and identifying need one.",
+    )
+    reason: str = Field(
+        min_length=LEAST_REASON, description="Reason for the acceptance, which is in the internal report."
+    )
 
     @model_validator(mode="after")
     def _one_column(self) -> Self:
@@ -327,35 +426,78 @@ class Acceptance(Settings):
 
 
 class PolicySettings(Settings):
-    """What every release must keep to, measured on the written file.
+    """Thresholds that every release must meet, measured on the written file.
 
-    `k` and `l` are the least k and the least number of different sensitive values in a class; `t` the distance from
-    the distribution of the whole file that no class may reach (1 allows any); `households` the fewest households in
-    a class, where a household column is declared; `suppressed` the largest share of records that may be suppressed;
-    `left_out` the largest share of the source's records that the missing rule may leave out; `uniques` the largest
-    share that may be unique over the released columns that are not sensitive; `identifying` the
-    largest share that may have a value of their own in a released number, date or text, whatever its role. A threshold
-    that is weaker than its default needs a `reason`.
-
-    `response` is for randomized response beside other released columns: the factor by which a report may raise the
-    largest share of a combination of their values. A posterior up to `response_posterior` is allowed as well.
-    Combinations with fewer than `response_records` records are covered by ε, which is then at most `response_epsilon`.
+    A threshold that is weaker than its default needs a `reason`.
     """
 
-    k: int = Field(default=3, ge=1)
-    l: int = Field(default=2, ge=1)
-    t: float = Field(default=0.9, gt=0, le=1)
-    households: int = Field(default=2, ge=1)
-    suppressed: float = Field(default=1.0, ge=0, le=1)
-    left_out: float = Field(default=0.05, ge=0, le=1)
-    uniques: float = Field(default=0.001, ge=0, le=1)
-    identifying: float = Field(default=0.05, ge=0, le=1)
-    response: float = Field(default=1.5, ge=1, le=1000)
-    response_posterior: float = Field(default=0.75, gt=0, le=1)
-    response_records: int = Field(default=100, ge=1)
-    response_epsilon: float = Field(default=3.0, gt=0, le=50)
-    reason: str | None = None
-    accept: tuple[Acceptance, ...] = ()
+    k: int = Field(default=3, ge=1, description="Least k of the released file.")
+    l: int = Field(default=2, ge=1, description="Least number of different sensitive values in a class.")
+    t: float = Field(
+        default=0.9,
+        gt=0,
+        le=1,
+        description="Distance from the distribution of the file that every class must be below. The value 1 "
+        "switches the rule off.",
+    )
+    households: int = Field(
+        default=2, ge=1, description="Least number of households in a class, where a column has the role household."
+    )
+    suppressed: float = Field(
+        default=1.0, ge=0, le=1, description="Largest share of the records that may be suppressed."
+    )
+    left_out: float = Field(
+        default=0.05,
+        ge=0,
+        le=1,
+        description="Largest share of the source's records that may be left out because of missing values.",
+    )
+    uniques: float = Field(
+        default=0.001,
+        ge=0,
+        le=1,
+        description="Largest share of the records that may be unique over the quasi-identifiers and the "
+        "columns that are released unchanged.",
+    )
+    identifying: float = Field(
+        default=0.05,
+        ge=0,
+        le=1,
+        description="Largest share of the records that may have a value of their own in a released number, "
+        "date or text.",
+    )
+    response: float = Field(
+        default=1.5,
+        ge=1,
+        le=1000,
+        description="Largest factor by which a randomized response may raise the largest share of a "
+        "combination of other released values.",
+    )
+    response_posterior: float = Field(
+        default=0.75,
+        gt=0,
+        le=1,
+        description="Posterior probability up to which the rule response is met whatever the factor is.",
+    )
+    response_records: int = Field(
+        default=100,
+        ge=1,
+        description="Number of records from which on the rule response limits a combination of values by the "
+        "factor. Rarer ones are limited by ε.",
+    )
+    response_epsilon: float = Field(
+        default=3.0,
+        gt=0,
+        le=50,
+        description="Largest ε where a combination of values has fewer records than response_records.",
+    )
+    reason: str | None = Field(
+        default=None,
+        description="Reason why weaker thresholds than the defaults suffice. It is in the internal report.",
+    )
+    accept: tuple[Acceptance, ...] = Field(
+        default=(), description="Rules that the release may break, each with a reason."
+    )
 
     @model_validator(mode="after")
     def _weaker_for_a_reason(self) -> Self:
@@ -373,7 +515,7 @@ class PolicySettings(Settings):
 
 
 def weaker_thresholds(policy: Mapping[str, Any]) -> dict[str, RuleFacts]:
-    """The rules whose thresholds are weaker than their defaults.
+    """Return the rules whose thresholds are weaker than their defaults.
 
     >>> list(weaker_thresholds({"k": 2, "l": 3, "t": 1.0}))
     ['k', 't']
@@ -386,7 +528,7 @@ def weaker_thresholds(policy: Mapping[str, Any]) -> dict[str, RuleFacts]:
 
 
 def policy_sentence(policy: Mapping[str, Any]) -> str:
-    """The thresholds of a policy in words, as reports state them.
+    """Return the thresholds of a policy in words, as reports state them.
 
     >>> policy_sentence({"k": 3, "l": 2, "t": 0.9, "suppressed": 1.0, "left_out": 0.05, "uniques": 0.001})[:44]
     'k at least 3, ℓ at least 2, t below 0.9, at '
@@ -404,7 +546,7 @@ def policy_sentence(policy: Mapping[str, Any]) -> str:
 
 
 def weaker_sentences(policy: Mapping[str, Any]) -> list[str]:
-    """Which thresholds of a policy are below the default, for the internal report; with the reason.
+    """Return the thresholds that are weaker than their defaults, with the reason, for the internal report.
 
     >>> weaker_sentences({"k": 2, "reason": "only for the safe room"})
     ['Below the default: k is 2, not 3. Reason: only for the safe room']
@@ -420,85 +562,147 @@ def weaker_sentences(policy: Mapping[str, Any]) -> list[str]:
 
 
 class CellsSettings(Settings):
-    """Which single cells may be blanked, and how the blanks are read.
+    """Settings of local suppression, which blanks single cells."""
 
-    In the `reading` "strict" a blank is a value of its own, and every released pattern has at least k records. In the
-    reading "agreeing", (k, k), every released pattern agrees with at least k source records and every source record
-    with at least k released ones, where at most a share `blank_records` of the records is blank in all columns.
-    `never` are columns that keep all cells, `limits` the largest share of blanks by column. Problems with at most
-    `exact` variables are solved exactly. With `after`, cells are also blanked after so many (`bases`) recodings of the
-    front of lattice or cuts, and all are on one front; `effort` and `passes` are as under [local].
-    """
-
-    k: tuple[Annotated[int, Field(ge=2, le=10**9)], ...] = Field(default=(2, 3, 5, 10), min_length=1)
-    reading: Literal["strict", "agreeing"] = "strict"
-    never: tuple[str, ...] = ()
-    limits: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(default_factory=dict)
-    blank_records: float = Field(default=0.0, ge=0, le=1)
-    after: Literal["lattice", "cuts"] | None = None
-    bases: int = Field(default=6, ge=0, le=1000)
-    exact: int = Field(default=1500, ge=0, le=10**6)
-    effort: int = Field(default=2, ge=0, le=10**6)
-    passes: int = Field(default=2, ge=0, le=10**6)
-    test_seed: Seed | None = None
+    k: tuple[Annotated[int, Field(ge=2, le=10**9)], ...] = Field(
+        default=(2, 3, 5, 10), min_length=1, description="Values of k to search for."
+    )
+    reading: Literal["strict", "agreeing"] = Field(
+        default="strict",
+        description="Meaning of a blank: a value of its own (strict), or one that agrees with every value "
+        "(agreeing, which is (k, k)-anonymity).",
+    )
+    never: tuple[str, ...] = Field(default=(), description="Columns in which no cell is blanked.")
+    limits: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(
+        default_factory=dict, description="Largest share of blanked cells, by column."
+    )
+    blank_records: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Largest share of the records that may be blank in all columns, in the reading agreeing.",
+    )
+    after: Literal["lattice", "cuts"] | None = Field(
+        default=None,
+        description="Method whose front is searched first. Cells of some of its recodings are then blanked, "
+        "and all points are on one front.",
+    )
+    bases: int = Field(
+        default=6, ge=0, le=1000, description="Number of recodings of that front in which cells are blanked."
+    )
+    exact: int = Field(
+        default=1500, ge=0, le=10**6, description="Largest number of variables for which an integer program is solved."
+    )
+    effort: int = Field(default=2, ge=0, le=10**6, description="Rounds of improvement for each k.")
+    passes: int = Field(default=2, ge=0, le=10**6, description="Passes that raise the lower bound.")
+    test_seed: Seed | None = Field(
+        default=None,
+        description="Seed of the random choices, which the operating system makes in a real release. For tests only.",
+    )
 
 
 class LocalSettings(Settings):
-    """Which k to search for, and how long.
+    """Settings of local recoding."""
 
-    `k` are the class sizes of the front; without any, eleven from 2 to 100. `method` "boxes" tries everything, "runs"
-    only sorts and divides, which suits tables of any size. `effort` are rounds of improvement for each k and `passes`
-    those that raise its floor. A record of a tuple that lies in several classes is put into one of them at random, by
-    the randomness of the operating system; `test_seed` fixes that, for tests only. With `draw`, losses of the front are
-    raised by this share, and what is published is drawn at random among recodings that lose no more. With `bounds`,
-    columns of numbers have the ends of each range in two columns beside them, `age_low` and `age_high`.
-    """
-
-    k: Annotated[tuple[Annotated[int, Field(ge=1, le=10**9)], ...], Field(min_length=1)] | None = None
-    method: Literal["boxes", "runs"] = "boxes"
-    effort: int = Field(default=0, ge=0, le=10**6)
-    passes: int = Field(default=2, ge=0, le=10**6)
-    bounds: bool = False
-    draw: float = Field(default=0.0, ge=0, le=1)
-    test_seed: Seed | None = None
+    k: Annotated[tuple[Annotated[int, Field(ge=1, le=10**9)], ...], Field(min_length=1)] | None = Field(
+        default=None, description="Class sizes to search for. The default is eleven sizes from 2 to 100."
+    )
+    method: Literal["boxes", "runs"] = Field(
+        default="boxes",
+        description="Algorithms that run: all (boxes), or only sorting and dividing, which suits very large "
+        "tables (runs).",
+    )
+    effort: int = Field(default=0, ge=0, le=10**6, description="Rounds of improvement for each k.")
+    passes: int = Field(default=2, ge=0, le=10**6, description="Passes that raise the lower bound.")
+    bounds: bool = Field(
+        default=False,
+        description="Whether a column of numbers is released with two more columns for the ends of each "
+        "range, such as age_low and age_high.",
+    )
+    draw: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Share of loss within which the published recoding is drawn at random. The value 0 "
+        "publishes the recoding of the front.",
+    )
+    test_seed: Seed | None = Field(
+        default=None,
+        description="Seed of the random choices, which the operating system makes in a real release. For tests only.",
+    )
 
 
 class ChannelSettings(Settings):
-    """Which sensitive columns to disguise, how much any report may reveal, and how to look for matrices.
+    """Settings of randomized response."""
 
-    `delta` is an upper bound on the posterior probability of any category given a report, 0.75 where neither it nor
-    `epsilon` is given; `epsilon` caps local differential privacy, and alone gives a front over ε; `gain` caps how many
-    times its share a category's posterior may be. `invariant` asks for matrices that leave the shares as they are.
-    The prior comes from the data, or from a file of categories and shares with a number of records. A public matrix
-    tells the shares that it is designed for: by default these are the table's, rounded to powers of
-    1 + `coarsen` (0.1);
-    `design` can be "exact" or "uniform" instead. `keep` are columns that are released beside the disguised ones as
-    they are; the search then bounds ε, so that the policy's rule `response` holds for whatever they reveal. `given` are
-    columns whose combinations with enough records get limits of their own instead: such matrices are best found.
-    """
-
-    columns: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()
-    given: tuple[str, ...] = ()
-    delta: float | None = Field(default=None, gt=0, le=1)
-    gain: float | None = Field(default=None, gt=1, le=10**6)
-    engine: Literal["exact", "square", "optrr"] = "exact"
-    invariant: bool = False
-    design: Literal["coarse", "exact", "uniform"] | None = None
-    coarsen: float | None = Field(default=None, gt=0, le=10)
-    points: int = Field(default=24, ge=1, le=1000)
-    privacy: tuple[float, ...] = ()
-    epsilon: float | None = Field(default=None, gt=0, le=50)
-    prior: str | None = None
-    records: int | None = Field(default=None, ge=1, le=10**12)
-    generations: int = Field(default=20_000, ge=1, le=10**9)
-    sweeps: int = Field(default=4, ge=0, le=10**6)
-    seed: Seed = 1
+    columns: tuple[str, ...] = Field(
+        default=(), description="Sensitive columns whose values are replaced by random reports."
+    )
+    keep: tuple[str, ...] = Field(
+        default=(),
+        description="Columns that are released unchanged next to the reports. The search then bounds ε so "
+        "that the policy's rule response holds.",
+    )
+    given: tuple[str, ...] = Field(
+        default=(),
+        description="Columns whose combinations of values get limits of their own, where they have enough records.",
+    )
+    delta: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="Upper bound on the posterior probability of any category given a report. The default is "
+        "0.75 where epsilon is not stated either.",
+    )
+    gain: float | None = Field(
+        default=None,
+        gt=1,
+        le=10**6,
+        description="Upper bound on the posterior probability of a category divided by its share.",
+    )
+    engine: Literal["exact", "square", "optrr"] = Field(
+        default="exact",
+        description="Algorithm: proven optima (exact), square matrices (square), or the evolutionary search "
+        "of the paper (optrr).",
+    )
+    invariant: bool = Field(default=False, description="Whether the reports have the shares of the source on average.")
+    design: Literal["coarse", "exact", "uniform"] | None = Field(
+        default=None,
+        description="Shares that the matrix is made for: rounded (coarse), those of the table (exact), or "
+        "equal ones (uniform). A public matrix reveals them.",
+    )
+    coarsen: float | None = Field(
+        default=None,
+        gt=0,
+        le=10,
+        description="Step of the rounding in the design coarse: shares are rounded to powers of one plus this "
+        "number, which is 0.1 by default.",
+    )
+    points: int = Field(default=24, ge=1, le=1000, description="Number of points on the front.")
+    privacy: tuple[float, ...] = Field(
+        default=(), description="Further levels of privacy for which a point is searched."
+    )
+    epsilon: float | None = Field(
+        default=None,
+        gt=0,
+        le=50,
+        description="Upper bound on ε of local differential privacy. Without delta and gain, the front is over ε.",
+    )
+    prior: str | None = Field(default=None, description="File with categories and shares, which replaces the table.")
+    records: int | None = Field(
+        default=None,
+        ge=1,
+        le=10**12,
+        description="Number of records for which the error is estimated, with a prior from a file.",
+    )
+    generations: int = Field(default=20_000, ge=1, le=10**9, description="Number of generations of the engine optrr.")
+    sweeps: int = Field(default=4, ge=0, le=10**6, description="Number of sweeps along the front of the engine square.")
+    seed: Seed = Field(default=1, description="Seed of the random numbers of the search.")
 
     @model_validator(mode="before")
     @classmethod
     def _square_if_given(cls, values: Any) -> Any:
-        """Limits for combinations of columns are kept by square matrices, so that engine is the default then."""
+        """Make the engine square the default with `given`: only its matrices meet limits for combinations."""
         if isinstance(values, Mapping) and values.get("given") and "engine" not in values:
             return {**values, "engine": "square"}
         return values
@@ -530,25 +734,25 @@ class ChannelSettings(Settings):
 
     @property
     def local(self) -> bool:
-        """Whether ε is the only limit: then the front is over ε."""
+        """Whether ε is the only limit, so that the front is over ε."""
         alone = self.epsilon is not None and self.delta is None and self.gain is None
         return alone and not self.invariant and self.engine == "exact"
 
     @property
     def most_posterior(self) -> float:
-        """δ as given; else 1 where ε limits every report, and 0.75 where it does not."""
+        """The upper bound δ. Unless stated, it is 1 where ε limits every report and 0.75 elsewhere."""
         if self.delta is not None:
             return self.delta
         return 0.75 if self.epsilon is None else 1.0
 
     @property
     def designed_for(self) -> str:
-        """What the matrix is designed for: "coarse", "exact", "uniform", or "given" for the shares of a file."""
+        """The design of the matrix: "coarse", "exact", "uniform", or "given" for the shares of a file."""
         if self.prior is not None:
             return "given"
         return self.design or ("exact" if self.invariant else "coarse")
 
     @property
     def step(self) -> float:
-        """Shares are rounded to powers of one plus this."""
+        """The step of the rounding: shares are rounded to powers of one plus this number."""
         return self.coarsen or 0.1

@@ -1,10 +1,6 @@
-"""The study: what a run file says, checked, frozen and replayable.
+"""The study, which is the frozen and checked content of a run file; reading and writing of run files.
 
-How a study shows itself: one line, and a card for a notebook. No value of any column is in them.
-
-A study as the settings of a run file that can stand anywhere.
-
-Run files: read, written, and taken from a folder that may come from anybody.
+The summaries of a study, one line or a card for a notebook, contain no value of any column.
 """
 
 from __future__ import annotations
@@ -17,11 +13,11 @@ from pydantic import ValidationError
 
 from sfumato.base.files import new_file, new_folder
 from sfumato.base.notebook import card, parts_picture, some
-from sfumato.base.settings import MAX_BYTES, parse_toml, toml_text, too_large
+from sfumato.base.settings import MAX_BYTES, Settings, parse_toml, toml_text, too_large
 from sfumato.base.trust import note_input, note_unsealed, sealed
 from sfumato.data.frame import Frame, is_frame
 from sfumato.data.save_frame import write_frame
-from sfumato.data.settings import FOREIGN, IN_MEMORY, EngineOptions, Missing, Role, located
+from sfumato.data.settings import FOREIGN, IN_MEMORY, Missing, Role, located
 from sfumato.data.source import Source
 from sfumato.errors import SfumatoError, StudyError, counted, nearest
 from sfumato.hierarchies import Hierarchy
@@ -35,8 +31,7 @@ from sfumato.study.declaration import (
     table_settings,
 )
 from sfumato.study.errors import explained
-from sfumato.study.groups import GroupsSettings
-from sfumato.study.sections import ALGORITHMS, ANY_SYSTEM, WITHIN, Acceptance, ColumnSettings, SearchSettings
+from sfumato.study.sections import ALGORITHMS, ANY_SYSTEM, WITHIN, Acceptance, ColumnSettings
 from sfumato.study.table import source_of, table_of
 from sfumato.tables.frequency import FrequencyTable
 
@@ -55,7 +50,7 @@ NOUNS = (Role.QUASI_IDENTIFIER, Role.IDENTIFIER)
 
 
 def study_line(title: str, columns: Mapping[str, ColumnSettings]) -> str:
-    """A study in one line: its table, and how many columns have which role.
+    """Return a study in one line: its table, and the number of columns by role.
 
     >>> study_line("people.csv", {"age": ColumnSettings(role=Role.QUASI_IDENTIFIER)})
     'Study of people.csv: 1 quasi-identifier'
@@ -66,7 +61,7 @@ def study_line(title: str, columns: Mapping[str, ColumnSettings]) -> str:
 
 
 def study_card(title: str, columns: Mapping[str, ColumnSettings]) -> str:
-    """The columns with their roles and hierarchies, as HTML."""
+    """Return the columns with their roles and hierarchies, as HTML."""
     rows = [[name, str(column.role), _tree_line(column.hierarchy)] for name, column in columns.items()]
     given = [column.role for column in columns.values()]
     roles = [(str(role).replace("_", "-"), float(given.count(role))) for role in Role]
@@ -87,7 +82,7 @@ def _tree_line(tree: Any) -> str:
 
 
 def located_settings(study: Declaration) -> dict[str, Any]:
-    """The settings that differ from the defaults, as a run file has them; every path is absolute."""
+    """Return the settings that differ from the defaults, as a run file has them, with absolute paths."""
     settings = study.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     settings = {"version": study.version} | settings
     settings["data"]["path"] = located(study.data.path, study.folder)
@@ -113,12 +108,12 @@ def located_settings(study: Declaration) -> dict[str, Any]:
     return settings
 
 
-ROW = "row"  # as a unit, it states that every row is one
-SAVED = "table.parquet"  # what a table in memory is called beside its run file
+ROW = "row"  # as a unit, it states that every row is a person
+SAVED = "table.parquet"  # the file of a table in memory, next to the run file
 
 
 class Study(Declaration):
-    """A table, and what each of its columns is: made of a table and lists of columns, or read from a run file.
+    """A table with the role of each column and the settings of a run file.
 
     The table is one of pandas, polars, pyarrow or DuckDB (anything with `__arrow_c_stream__`), or the path of a file.
     Every column is named once; `keep` are those released as they are, `drop` those left out. Other sections of a run
@@ -155,7 +150,7 @@ class Study(Declaration):
 
     def __init__(
         self,
-        table: Any = None,
+        table: object = None,
         /,
         *,
         quasi_identifiers: Names = (),
@@ -206,33 +201,32 @@ class Study(Declaration):
     def _repr_html_(self) -> str:
         return study_card(self.title, self.columns)
 
-    def source(self, path: Any = None, *, undecided: bool = False) -> Source:
-        """The table, or another (a file, or a table in memory) read the same way, after checking that every column has
-        a role.
+    def source(self, path: object = None, *, undecided: bool = False) -> Source:
+        """Return the table, or another one that is read in the same way, after a check that every column has a role.
 
-        With `undecided`, columns may still be without one: for whoever is about to decide.
+        With `undecided`, columns may still be without a role.
         """
         return source_of(self, path, undecided)
 
     def table(
         self,
-        path: Any = None,
+        path: object = None,
         *,
         trees: Mapping[str, Hierarchy] | None = None,
         distances: Mapping[str, str] | None = None,
     ) -> FrequencyTable:
-        """The frequency table of the data, or of another table read the same way.
+        """Return the frequency table of the data, or of another table that is read in the same way.
 
-        Hierarchies that are built from values are always built from the values of the study's own data: a
-        generalized file no longer has them. `trees` and `distances` stand in for those that the study declares.
+        Recipes always build hierarchies from the study's own data, because a generalized file no longer has the values.
+        `trees` and `distances` replace those that the study declares.
         """
         return table_of(self, path, trees, distances or {})
 
     def save(self, folder: str | Path) -> Path:
-        """Write the study as a new folder, readable by its owner alone, and return its run file: the command line
-        replays it to the same front. A table in memory is written beside it as Parquet.
+        """Write the study to a new folder that only its owner can read, and return its run file.
 
-        Its fingerprint stays that of the table in memory, so what was published from one is verified with the other.
+        The command line computes the same front from it. A table in memory is saved in the folder as Parquet with the
+        same fingerprint, so a release of one is verified with the other.
 
         Args:
             folder: a folder that does not exist yet.
@@ -247,19 +241,19 @@ class Study(Declaration):
                 write_frame(self.opened(), inside / SAVED)
                 settings["data"]["path"] = SAVED
             (inside / "run.toml").write_text(toml_text(settings), "utf-8")
-            Study(**parse_toml((inside / "run.toml").read_bytes(), "run.toml"))  # none is kept that cannot be read
+            Study(**parse_toml((inside / "run.toml").read_bytes(), "run.toml"))  # raises if it cannot be read back
         return folder / "run.toml"
 
     def as_toml(self) -> str:
-        """The study as a run file that can stand anywhere: paths are absolute.
+        """Return the study as the text of a run file with absolute paths, which is valid in any folder.
 
         Returns:
             The text of a run file.
         """
         return toml_text(located_settings(self))
 
-    def with_table(self, table: Any) -> Study:
-        """The same study of another table: one in memory, or the path of a file.
+    def with_table(self, table: object) -> Study:
+        """Return the same study of another table.
 
         Args:
             table: a table in memory, or the path of a file.
@@ -273,13 +267,13 @@ class Study(Declaration):
         return changed
 
     def without_table(self) -> Study:
-        """The same study without the table in memory: what is left holds none of its rows."""
+        """Return the same study without the table in memory, so that the result holds no records."""
         bare = self.model_copy()
         bare._frame = None
         return bare
 
     def with_hierarchies(self, given: Mapping[str, Any] | None = None, /, **named: Any) -> Study:
-        """The same study with hierarchies for some columns.
+        """Return the same study with hierarchies for some columns.
 
         A hierarchy is the path of a file, a recipe (`sf.intervals(5, 10, 20)`, `sf.prefixes()`), a `Hierarchy`, a table
         whose columns are the levels, or a mapping from level to labels. Columns whose names are no Python names go into
@@ -306,51 +300,26 @@ class Study(Declaration):
             columns[name] = declared
         return self._changed(columns={**self.columns, **columns})
 
-    def with_columns(self, columns: Mapping[str, ColumnSettings]) -> Study:
-        """The same study with other settings for some columns.
+    def with_search(self, **settings: Any) -> Study:
+        """Return the same study with other settings of [search].
+
+        With another system, the settings that only the old system reads are left out.
 
         Args:
-            columns: settings by column, in place of those it has.
-
-        Returns:
-            A new study.
-        """
-        given = {name: column.model_dump(exclude_none=True, warnings=False) for name, column in columns.items()}
-        return self._changed(columns={**self.columns, **given})
-
-    def with_data(self, **settings: Any) -> Study:
-        """The same study with other settings of its [data] section.
-
-        Args:
-            **settings: settings of `[data]` by name, such as `missing` or `na`.
-
-        Returns:
-            A new study.
-        """
-        return self._changed(data=self.data.model_dump(exclude_unset=True) | settings)
-
-    def with_search(self, section: SearchSettings | None = None, /, **settings: Any) -> Study:
-        """The same study with another [search] section, or with other settings of the one it has.
-
-        Turned to another system, it leaves out how the old one was to search.
-
-        Args:
-            section: a whole section, in place of the old one.
             **settings: settings of `[search]` by name.
 
         Returns:
             A new study.
         """
-        kept = (section or self.search).model_dump(exclude_unset=True)
-        system = settings.get("system") or (self.system if section is None else section.system)
-        if section is None and system != self.search.system:
+        system = settings.get("system") or self.system
+        kept = self.search.model_dump(exclude_unset=True)
+        if system != self.search.system:
             read = ANY_SYSTEM if system in ALGORITHMS else WITHIN.get(str(system), ())
-            kept = {name: value for name, value in kept.items() if name in read}
-            kept["system"] = system
+            kept = {name: value for name, value in kept.items() if name in read} | {"system": system}
         return self._changed(search=kept | settings)
 
     def with_seed(self, seed: int) -> Study:
-        """The same study with another seed, wherever its system has it.
+        """Return the same study with another seed, in the section that its system reads.
 
         Args:
             seed: a whole number from 0.
@@ -365,20 +334,8 @@ class Study(Declaration):
                 return self.with_settings({"groups": {"attack": {"seed": seed}}})
         return self.with_search(seed=seed)
 
-    def with_engine(self, engine: str, options: EngineOptions) -> Study:
-        """The same study on another engine.
-
-        Args:
-            engine: "duckdb" or "spark".
-            options: its memory limit, threads, folder for temporary files.
-
-        Returns:
-            A new study.
-        """
-        return self.model_copy(update={"engine": engine, "engine_options": options})
-
     def with_accepted(self, accepted: Sequence[Acceptance]) -> Study:
-        """The same study with more of its policy's rules accepted, each with a reason.
+        """Return the same study with further acceptances, each with a reason.
 
         Args:
             accepted: rules of the policy that a release may break, each with its reason.
@@ -386,43 +343,10 @@ class Study(Declaration):
         Returns:
             A new study.
         """
-        return self.accepting((*self.policy.accept, *accepted))
-
-    def accepting(self, accepted: Sequence[Acceptance]) -> Study:
-        """The same study with these acceptances, in place of those of its policy.
-
-        Args:
-            accepted: rules of the policy that a release may break, each with its reason.
-
-        Returns:
-            A new study.
-        """
-        return self.model_copy(update={"policy": self.policy.model_copy(update={"accept": tuple(accepted)})})
-
-    def with_channel(self, **settings: Any) -> Study:
-        """The same study with other settings of its [channel] section.
-
-        Args:
-            **settings: settings of `[channel]` by name.
-
-        Returns:
-            A new study.
-        """
-        return self._changed(channel=self.channel.model_dump(exclude_unset=True) | settings)
-
-    def with_groups(self, groups: GroupsSettings) -> Study:
-        """The same study with another [groups] section.
-
-        Args:
-            groups: the whole section.
-
-        Returns:
-            A new study.
-        """
-        return self._changed(groups=groups.model_dump(exclude_unset=True, warnings=False))
+        return self.replace(policy={"accept": (*self.policy.accept, *accepted)})
 
     def with_settings(self, settings: Mapping[str, Any]) -> Study:
-        """The same study with some settings changed, given by section: `{"channel": {"delta": 0.6}}`.
+        """Return the same study with some settings changed: `{"channel": {"delta": 0.6}}`.
 
         Args:
             settings: sections of a run file, each with the settings that change.
@@ -433,9 +357,9 @@ class Study(Declaration):
         return Study(**_merged(self.model_dump(exclude_unset=True, warnings=False), settings))._like(self)
 
     def with_values(self, values: Sequence[tuple[Sequence[str], Any]]) -> Study:
-        """The same study with single values changed, each given by where it stands: `[(("channel", "delta"), 0.6)]`.
+        """Return the same study with single values changed, each by its path: `[(("channel", "delta"), 0.6)]`.
 
-        Unlike `with_settings`, a table that is given takes the place of the one that was there; an empty one clears it.
+        Unlike with `with_settings`, a table replaces the old table. An empty table clears it.
 
         Args:
             values: pairs of the names that lead to a value, from its section on, and the value.
@@ -453,26 +377,49 @@ class Study(Declaration):
             inside[path[-1]] = value
         return Study(**settings)._like(self)
 
+    def replace(self, **sections: Any) -> Study:
+        """Return the same study with changed sections: `study.replace(channel={"delta": 0.6}, engine="spark")`.
+
+        Args:
+            **sections: sections of a run file by name. Settings in a mapping replace those of the same name and keep
+                the others. A section object replaces the section.
+
+        Returns:
+            A new study.
+        """
+        for name, given in sections.items():
+            held = getattr(self, name, None)
+            if isinstance(given, Settings):
+                sections[name] = given.model_dump(exclude_unset=True, warnings=False)
+            elif isinstance(given, Mapping) and isinstance(held, Settings):
+                sections[name] = held.model_dump(exclude_unset=True) | dict(given)
+            elif name == "columns" and isinstance(given, Mapping):  # whole columns, checked like those of a run file
+                changed = {
+                    column: settings.model_dump(exclude_none=True, warnings=False) for column, settings in given.items()
+                }
+                sections[name] = {**self.columns, **changed}
+        return self._changed(**sections)
+
     def _changed(self, **sections: Any) -> Study:
-        """A copy with other sections, which are checked like those of a run file."""
+        """Return a copy with other sections, which are checked like those of a run file."""
         kept = {name: getattr(self, name) for name in self.model_fields_set}
         return Study(**(kept | sections))._like(self)
 
     def placed(self, folder: Path) -> Study:
-        """The same study with its paths relative to a folder."""
+        """Return the same study with its paths relative to a folder."""
         copy = self.model_copy()
         copy._folder = folder
         return copy
 
     def _like(self, other: Study) -> Study:
-        """Relative to the same folder as another study, and of the same table if that is in memory."""
+        """Take the folder of another study, and its table if that is in memory."""
         self._folder = other._folder
         self._frame = other._frame if self.data.path == IN_MEMORY else None
         return self
 
 
 def _merged(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries of both, inside sections too; where both have a value, the second's."""
+    """Return the entries of both, also inside sections. The second's value is taken where both have one."""
     both = dict(one)
     for name, value in two.items():
         inside = both.get(name)
@@ -481,7 +428,7 @@ def _merged(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read(path: str | Path) -> Study:
-    """Read a run file. Its paths are relative to the folder it stands in.
+    """Read a run file. Its paths are relative to its folder.
 
     Args:
         path: the run file.
@@ -503,7 +450,7 @@ def read(path: str | Path) -> Study:
 
 
 def write_run_file(path: Path, text: str, *, overwrite: bool = False, private: bool = False) -> Path:
-    """Write a run file and read it back before it gets its name: none is kept that cannot be read."""
+    """Write a run file. It gets its name only if it can be read back."""
     with new_file(path, overwrite=overwrite, private=private) as part:
         part.write_text(text, "utf-8")
         try:
@@ -516,10 +463,10 @@ def write_run_file(path: Path, text: str, *, overwrite: bool = False, private: b
 
 
 def read_kept(path: str | Path, run: str | Path | None = None) -> Study:
-    """The run file inside a folder that was written before, for what it declares; or one's own, if that is given.
+    """Read the run file in a saved folder, or another one (`run`) with the search of the folder's.
 
-    The folder may come from anybody. Unless this user sealed it, its run file decides nothing beyond what it declares
-    of columns and searches: the engine is the default one, and no table, hierarchy or address that it names is opened.
+    The folder may come from an attacker. Unless this user sealed it, only its columns and searches are taken. The
+    engine is the default one, and no table, hierarchy or address that it names is opened.
     """
     path = Path(path)
     known = sealed(path)
@@ -528,21 +475,22 @@ def read_kept(path: str | Path, run: str | Path | None = None) -> Study:
     study = read(path)
     if run is not None:
         own = read(run)
-        return own.with_search(study.search)
+        return own.replace(search=study.search)
     return study if known else _foreign(study)
 
 
 def without_trees(study: Study) -> Study:
-    """The study with hierarchy files that are not opened; whether they are public stays."""
+    """Return the study without its hierarchy files. Whether a file is public is kept."""
     closed = {}
     for name, column in study.columns.items():
         if isinstance(column.hierarchy, str | HierarchyFile):
             public = isinstance(column.hierarchy, HierarchyFile) and column.hierarchy.public
             closed[name] = column.model_copy(update={"hierarchy": HierarchyFile(path=FOREIGN, public=public)})
-    return study.with_columns(closed)
+    return study.replace(columns=closed)
 
 
 def _foreign(study: Study) -> Study:
+    """Return the study of a folder that this user did not seal, without anything that names a file or address."""
     settings = study.model_dump(exclude_unset=True, exclude={"engine", "engine_options", "population"})
     elsewhere = ("password_file", "table", "query", "codebook")
     settings["data"] = {n: v for n, v in settings["data"].items() if n not in elsewhere} | {"path": FOREIGN}

@@ -1,10 +1,9 @@
-"""Reading a study's table, or another of the same shape, as its declaration says."""
+"""Reading of a study's table, or of another one with the same columns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from sfumato.data.engine import open_engine
 from sfumato.data.frame import Frame, is_frame
@@ -24,8 +23,8 @@ from sfumato.tables.frequency import FrequencyTable
 BUILT = tuple(RECIPES.values())
 
 
-def source_of(study: Declaration, path: Any, undecided: bool) -> Source:
-    """The table of a study, or another read the same way: see `Study.source`."""
+def source_of(study: Declaration, path: object, undecided: bool) -> Source:
+    """Return the table of a study, or another read the same way: see `Study.source`."""
     settings, frame = study.data, study.frame
     if is_frame(path):
         settings, frame = settings.model_copy(update={"path": IN_MEMORY, "format": None}), Frame(path)
@@ -43,9 +42,9 @@ def source_of(study: Declaration, path: Any, undecided: bool) -> Source:
 
 
 def table_of(
-    study: Declaration, path: Any, trees: Mapping[str, Hierarchy] | None, distances: Mapping[str, str]
+    study: Declaration, path: object, trees: Mapping[str, Hierarchy] | None, distances: Mapping[str, str]
 ) -> FrequencyTable:
-    """The frequency table of a study, or of another table read the same way: see `Study.table`."""
+    """Return the frequency table of a study, or of another table read the same way: see `Study.table`."""
     source = source_of(study, path, undecided=False)
     people = open_source(study.population, study.folder) if study.population else None
     built = trees if trees is not None else _built(study) if path is not None else {}
@@ -68,19 +67,19 @@ def table_of(
 
 
 def _tree(study: Declaration, name: str, source: Source) -> Hierarchy | Builder | None:
-    """The hierarchy of a column: declared, or the bands that its values are put in, in their order."""
+    """Return the hierarchy of a column: declared, or the bands that its values are put in, in their order."""
     tree = declared_tree(name, study.columns[name], study.folder, source.decimal)
     labels = study.treatments[name].labels(source.decimal) if name in study.treatments else ()
     return flat(name, labels) if tree is None and labels else tree
 
 
 def _distance(treatment: Treatment | None) -> str | None:
-    """Bands and parts of dates have an order; that of rounded numbers is known from their values."""
+    """Return the distance of a column. Bands and parts of dates have an order, which rounded numbers have by value."""
     return "ordered" if treatment is not None and (treatment.bands or treatment.unit) else None
 
 
 def _built(study: Declaration) -> dict[str, Hierarchy]:
-    """The hierarchies of columns with a recipe, built from the study's own data."""
+    """Return the hierarchies of columns with a recipe, built from the study's own data."""
     recipes = [n for n, c in study.columns.items() if c.role in KEYED and isinstance(c.hierarchy, BUILT)]
     if not recipes:
         return {}

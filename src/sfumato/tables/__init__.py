@@ -1,1 +1,1 @@
-"""A source as a frequency table: distinct tuples with counts."""
+"""Frequency tables, which hold the distinct tuples of a source with counts, and dependences between columns."""

@@ -1,4 +1,4 @@
-"""From a source to its frequency table: one scan of the raw rows, the same SQL on every engine."""
+"""Compression of a source to its frequency table, by one scan of the records with the same SQL on every engine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sfumato.tables.units import Kind, Units, units_from
 
 @dataclass(frozen=True)
 class Use:
-    """How a column takes part: its role, its missing rule, its hierarchy."""
+    """Use of a column in a frequency table: its role, its missing rule and its hierarchy."""
 
     name: str
     role: Role
@@ -37,7 +37,7 @@ class Use:
 
 
 def compress(engine: Engine, source: Source, uses: Sequence[Use], population: Source | None = None) -> FrequencyTable:
-    """Distinct tuples of the quasi-identifiers with counts, and the counts of sensitive and label values.
+    """Return the distinct tuples of the quasi-identifiers with counts, and counts of sensitive values and labels.
 
     Columns whose role takes no part in measuring may be among `uses`; they are passed over.
     """
@@ -124,7 +124,7 @@ def _group(
 
 
 def _check_holders(engine: Engine, holders: Mapping[Kind, str]) -> None:
-    """Every row names its person, and every person one household."""
+    """Check that every row has a person, and every person one household."""
     for kind, name in holders.items():
         without = engine.rows(f"SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM cells WHERE {kind}_text IS NULL")[0][0]
         if without:
@@ -207,7 +207,7 @@ def _domain(engine: Engine, source: Source, position: int, use: Use, others: Seq
 
 
 def secret_hierarchy(name: str, count: int | None = None, row: int | None = None) -> HierarchyError:
-    """An error about the values of a sensitive column, without the values."""
+    """Return an error about the values of a sensitive column, without the values."""
     where = f"; the first is in row {row}" if row else ""
     what = f"lacks {counted(count, 'value')} of the data{where}" if count else "cannot be used"
     return HierarchyError(
@@ -218,7 +218,7 @@ def secret_hierarchy(name: str, count: int | None = None, row: int | None = None
 
 
 def _first_row(engine: Engine, source: Source, name: str, labels: Sequence[str]) -> int:
-    """The first data row (1-based) that holds one of the labels; 0 where the engine's rows have no order."""
+    """Return the first data row (1-based) that holds one of the labels; 0 where the engine's rows have no order."""
     if not engine.ordered:
         return 0
     listed = ", ".join(quoted(label) for label in labels[:1000])
@@ -258,7 +258,7 @@ def _table(engine: Engine, domains: Sequence[Domain], weighted: bool) -> Frequen
 
 
 def _units(engine: Engine, kind: Kind, table: FrequencyTable, secrets: Mapping[str, int]) -> Units:
-    """The units of a kind: which tuples their rows are in, and with which sensitive values."""
+    """Return the units of a kind: which tuples their rows are in, and with which sensitive values."""
     tuples = ", ".join(f"q{position}" for position in range(len(table.domains)))
     keys = ", ".join([tuples, f"{kind}_code", *(f"q{position}" for position in secrets.values())])
     arrays = engine.arrays(f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n FROM coded GROUP BY {keys} ORDER BY {keys}")
@@ -272,13 +272,13 @@ def _units(engine: Engine, kind: Kind, table: FrequencyTable, secrets: Mapping[s
 
 
 def _household_of(engine: Engine) -> Codes:
-    """The household of every unit."""
+    """Return the household of every unit."""
     pairs = engine.arrays("SELECT DISTINCT unit_code, household_code FROM coded ORDER BY unit_code")
     return pairs["household_code"].astype(np.int32)
 
 
 def _values(engine: Engine, domain: Domain, position: int, table: FrequencyTable) -> ValueCounts:
-    """Counts of one more column's values per tuple; they come in the order of the tuples, so no search is needed."""
+    """Return counts of another column's values for each tuple. They are in the order of the tuples already."""
     width = len(table.domains)
     keys = ", ".join(f"q{p}" for p in [*range(width), position])
     arrays = engine.arrays(f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n FROM coded GROUP BY {keys} ORDER BY {keys}")

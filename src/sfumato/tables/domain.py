@@ -1,9 +1,8 @@
-"""The domain of a column: its labels as codes, and what each label stands for in the column's hierarchy.
+"""Domains of columns, which hold the labels as codes with their leaves in the hierarchy, and the missing rule.
 
 A label is usually a value of the raw table. In a file that was generalized before, it may also be a node of the
-hierarchy, an interval or `*`; then it stands for several leaves, and measures of loss count them.
-
-The missing rule of searches and releases: which rows are kept, and where a missing value stands in a tree.
+hierarchy, an interval or `*`. Then it covers several leaves, and measures of loss count them. The missing rule decides
+which rows are kept, and the position of a missing value in a hierarchy.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ KEYED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.LABEL)  # the columns that 
 
 
 def loss_of_source(loss: Loss, records: int, left_out: int) -> Loss:
-    """Return the loss of the source: a record that the missing rule left out is lost, as a suppressed one is.
+    """Return the loss of the source, where a record that the missing rule left out counts as a suppressed one.
 
-    An increasing function of the loss of the records that entered, so order and dominance do not change.
+    It increases with the loss of the records that entered, so order and dominance do not change.
 
     >>> loss_of_source(0.25, 30, 10), loss_of_source(0.25, 30, 0)
     (0.4375, 0.25)
@@ -52,7 +51,7 @@ def loss_of_entered(loss: float, records: int, left_out: int) -> float:
 
 
 def present(cells: Iterable[str]) -> str:
-    """The SQL condition of rows in which none of some cleaned cells is missing.
+    """Return the SQL condition of rows in which none of some cleaned cells is missing.
 
     >>> present(["k0", "k1"]), present([])
     ('k0 IS NOT NULL AND k1 IS NOT NULL', '1 = 1')
@@ -61,7 +60,7 @@ def present(cells: Iterable[str]) -> str:
 
 
 def missing_leaf(tree: Hierarchy, na: Sequence[str], *, wildcard: bool) -> int | None:
-    """The leaf of a missing value in a hierarchy that has one for it.
+    """Return the leaf of a missing value in a hierarchy that has one for it.
 
     One that matches anything must not share a branch with others, so it has a leaf of its own or none.
 
@@ -82,14 +81,14 @@ Builder = Callable[[Sequence[str], Sequence[int]], Hierarchy]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Domain:
-    """Labels of a column and what they cover.
+    """Labels of a column and the leaves that they cover.
 
-    `covers[code]` leaves of the hierarchy stand under a label, of `leaves` in all; `spans` is the same as a share of
-    the numeric range (None where the leaves are not numbers), `depths` as a share of the hierarchy's height.
-    `distance` is how far apart two values are in t-closeness: equal, ordered (the default of numbers) or hierarchical.
-    `insides` are, for each generalized label behind the leaves, the leaves it stands for.
-    `order` are the leaves in the order in which neighbours may be joined; `along_tree` says that only whole groups of
-    the hierarchy are joined. `value_labels` are what a codebook calls some of the values; nothing is measured by them.
+    `covers[code]` is the number of leaves that a label covers, out of `leaves`. The `spans` are the covered shares of
+    the numeric range (None where the leaves are not numbers), and the `depths` are shares of the hierarchy's height.
+    The `distance` is the distance of values in t-closeness: equal, ordered (the default for numbers) or hierarchical.
+    The `insides` are the leaves of each generalized label, whose codes follow those of the leaves. The `order` has the
+    leaves in the sequence in which neighbours may be joined. With `along_tree` only groups of the hierarchy are joined.
+    The `value_labels` are labels of a codebook, which do not affect any measure.
     """
 
     name: str
@@ -113,7 +112,7 @@ class Domain:
 
     @cached_property
     def harm(self) -> Codes:
-        """What each label of a sensitive column is: harmful to learn, harmless, or missing and so unknown."""
+        """The kind of each label of a sensitive column: harmful, harmless, or missing."""
         kinds = np.full(len(self.labels), HARMFUL, dtype=np.int32)
         kinds[list(self.harmless)] = HARMLESS
         if self.missing is not None:
@@ -126,7 +125,7 @@ class Domain:
         return bool(np.any(self.counts[self.harm != HARMFUL] > 0))
 
     def shown(self, label: str) -> str:
-        """A label as pages show it: with what the codebook calls it behind."""
+        """Return a label as pages show it: with what the codebook calls it behind."""
         return shown_value(label, self.value_labels)
 
     def __repr__(self) -> str:
@@ -134,7 +133,7 @@ class Domain:
 
     @cached_property
     def generalized(self) -> bool:
-        """Whether the column holds labels that stand for more than one leaf."""
+        """Whether the column has labels that cover more than one leaf."""
         return bool(np.any(self.covers[self.counts > 0] > 1))
 
     @property
@@ -144,12 +143,12 @@ class Domain:
         return [code for code in codes if self.labels[code] in (ROOT, self.hierarchy.root)]
 
     def inside(self, code: int) -> Flags:
-        """The leaves that a label stands for."""
+        """Return the leaves that a label covers."""
         size = len(self.hierarchy.leaves)
         return np.arange(size) == code if code < size else self.insides[code - size]
 
     def values(self) -> Floats | None:
-        """The leaves of the hierarchy as numbers, missing ones as NaN; None where they are not numbers."""
+        """Return the leaves of the hierarchy as numbers, missing ones as NaN; None where they are not numbers."""
         return leaf_values(self.hierarchy, self.decimal)
 
 
@@ -165,11 +164,11 @@ def domain_of(
     order: Sequence[str] | None = None,
     along_tree: bool | None = None,
 ) -> Domain:
-    """The domain of a column from its labels in the data (with counts) and its hierarchy, built if need be.
+    """Return the domain of a column from its labels in the data (with counts) and its hierarchy, built if need be.
 
-    Without a declared hierarchy every label is taken as it stands, and only `*` is known to hide something.
-    `order` names the leaves in another order than that of the hierarchy (or, for numbers, than by value);
-    `along_tree` (the default where there is a hierarchy) moves leaves so that each of its groups stands together.
+    Without a declared hierarchy every label is a leaf, except `*`, which covers all. `order` names the leaves in
+    another order than that of the hierarchy or of the numbers. With `along_tree`, the default where there is a
+    hierarchy, the leaves of each group are neighbours.
 
     >>> d = domain_of("sex", {"M": 3, "F": 2, "*": 1})
     >>> d.labels, d.covers.tolist(), d.stars
@@ -213,7 +212,7 @@ def domain_of(
 
 
 class UncoveredError(HierarchyError):
-    """Values of the data that the column's hierarchy does not know."""
+    """Error about values of the data that the column's hierarchy does not have."""
 
     def __init__(self, name: str, labels: Sequence[str], first_row: int | None = None) -> None:
         self.name, self.labels = name, list(labels)
@@ -227,7 +226,7 @@ class UncoveredError(HierarchyError):
 
 
 def in_order(labels: Sequence[str], decimal: str = ".") -> list[str]:
-    """Numbers by value, then other labels by letter.
+    """Return numbers by value, then other labels by letter.
 
     >>> in_order(["10", "9"]), in_order(["b", "10", "9"])
     (['9', '10'], ['9', '10', 'b'])
@@ -236,7 +235,7 @@ def in_order(labels: Sequence[str], decimal: str = ".") -> list[str]:
 
 
 def by_number(labels: Sequence[str], decimal: str = ".") -> list[str]:
-    """Numbers by value, then other labels as they stand: codes such as 1, 2, 10, N.
+    """Return numbers by value, then other labels as they stand: codes such as 1, 2, 10, N.
 
     >>> by_number(["N", "10", "9", "A"])
     ['9', '10', 'N', 'A']
@@ -258,7 +257,7 @@ def _hierarchy(name: str, present: Mapping[str, int], given: Hierarchy | Builder
 def _ordered(
     name: str, tree: Hierarchy, missing: int | None, given: Sequence[str] | None, decimal: str, along_tree: bool
 ) -> tuple[int, ...]:
-    """The leaves in order: as given, else numbers by value and the rest as in the hierarchy, a missing value last."""
+    """Return the leaves in order: as given, or numbers by value and others as in the hierarchy. Missing is last."""
     code_of = {label: code for code, label in enumerate(tree.leaves)}
     if given is None:
         plain = _plain_order(tree, decimal)
@@ -285,7 +284,7 @@ def _plain_order(tree: Hierarchy, decimal: str) -> Counts64:
 
 
 def _along(tree: Hierarchy, order: Counts64) -> Counts64:
-    """The order in which every group of the tree stands together, groups by the first of their leaves in `order`."""
+    """Return the order that keeps the leaves of each group together, groups by their first leaf in `order`."""
     keys = []
     for groups in tree.maps:
         _, first = np.unique(groups[order], return_index=True)
@@ -296,7 +295,7 @@ def _along(tree: Hierarchy, order: Counts64) -> Counts64:
 
 
 def _standing(tree: Hierarchy, extras: Sequence[str], decimal: str) -> tuple[Codes, Floats, Floats | None, list[Flags]]:
-    """For each leaf and each generalized label: leaves covered (0: unknown), depth, span; and the leaves inside."""
+    """Return for each leaf and generalized label the leaves covered (0: unknown), depth, span and inner leaves."""
     size = len(tree.leaves)
     total = size + len(extras)
     covers, depths, spans = np.ones(total, np.int32), np.zeros(total), np.zeros(total)
@@ -322,7 +321,7 @@ def _standing(tree: Hierarchy, extras: Sequence[str], decimal: str) -> tuple[Cod
 
 
 def leaf_values(tree: Hierarchy, decimal: str = ".") -> Floats | None:
-    """The leaves as numbers, missing ones as NaN; None where they are not numbers."""
+    """Return the leaves as numbers, missing ones as NaN; None where they are not numbers."""
     plain = np.array([label != MISSING for label in tree.leaves])
     parsed = numbers([label for label in tree.leaves if label != MISSING], decimal)
     if parsed is None:
@@ -333,12 +332,12 @@ def leaf_values(tree: Hierarchy, decimal: str = ".") -> Floats | None:
 
 
 def span_share(value: Floats, inside: Flags) -> float:
-    """How much of the numeric range the leaves inside a group span."""
+    """Return how much of the numeric range the leaves inside a group span."""
     held = value[inside & ~np.isnan(value)]
     extent = np.nanmax(value) - np.nanmin(value) if np.any(~np.isnan(value)) else 0.0
     return float((held.max() - held.min()) / extent) if len(held) and extent > 0 else 0.0
 
 
 def _depth(tree: Hierarchy, held: int) -> float:
-    """The lowest level with a label that covers at least as many leaves, as a share of the height."""
+    """Return the lowest level with a label that covers at least as many leaves, as a share of the height."""
     return next(level / tree.height for level, sizes in enumerate(tree.sizes) if sizes.max() >= held)

@@ -1,6 +1,6 @@
-"""The frequency table: distinct quasi-identifier tuples with their counts. All that measures and searches see.
+"""Frequency tables: distinct tuples of the quasi-identifiers with counts, which measures and searches read.
 
-Columns folded together: several small columns become one, so that a kernel looks up three codes and not eight.
+Several small columns are packed into one, so that a kernel looks up three codes and not eight.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ LIMIT = 4096  # entries of a look-up table that stays in the fastest cache
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """Tuples in folded columns.
+    """Tuples in packed columns.
 
-    Folded column c stands for the columns `members[first[c]:first[c + 1]]`; `decode[c, i, code]` is the code of
-    its i-th member. `codes[c, t]` is the folded code of tuple t.
+    Packed column c holds the columns `members[first[c]:first[c + 1]]`. `decode[c, i, code]` is the code of its i-th
+    member, and `codes[c, t]` the packed code of tuple t.
     """
 
     codes: Index
@@ -35,7 +35,7 @@ class Packed:
 
 
 def pack(codes: Codes, sizes: Sequence[int]) -> Packed:
-    """Fold columns whose domains multiply to at most LIMIT, the largest first.
+    """Pack columns whose domains multiply to at most LIMIT, the largest first.
 
     >>> packed = pack(np.array([[0, 1, 2], [1, 0, 1]], dtype=np.int32), [3, 2])
     >>> packed.codes.tolist(), packed.decode[0, :, 3].tolist()
@@ -67,7 +67,7 @@ def pack(codes: Codes, sizes: Sequence[int]) -> Packed:
 
 @dataclass(frozen=True, eq=False)
 class ValueCounts:
-    """How often each value of a column occurs with each tuple, sorted by tuple, then value.
+    """Counts of each value of a column with each tuple, sorted by tuple, then value.
 
     `start[t]:start[t + 1]` are the entries of tuple t.
     """
@@ -93,12 +93,12 @@ class Population:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FrequencyTable:
-    """Distinct quasi-identifier tuples × counts, with sensitive and label counts beside them.
+    """Distinct quasi-identifier tuples with their counts, and with counts of sensitive values and labels.
 
-    `codes[j, t]` is the code of tuple t in column j. Tuples stand in the order of their codes, so the
-    same data give the same table on any number of threads. `units` are the persons that rows belong to (None where
-    every row is a person), `households` the households that persons belong to (None where none are declared);
-    `household_of` has the household of every unit. `left_out` are the records of the source that the missing rule left
+    `codes[j, t]` is the code of tuple t in column j. The tuples are in the order of their codes, so that the same data
+    give the same table on any number of threads. The `units` are the persons that rows belong to (None where every row
+    is a person). The `households` are the households of the persons (None where none are declared), and `household_of`
+    has the household of every unit. The number `left_out` counts the records of the source that the missing rule left
     out, here or before a release.
     """
 
@@ -151,7 +151,7 @@ class FrequencyTable:
         return self.units is not None or self.households is not None
 
     def units_for(self, column: str) -> Units | None:
-        """What ℓ, t and the like of a sensitive column count: households where it is constant within them."""
+        """Return the units that ℓ, t and similar measures count: households where the column is constant in them."""
         households = self.households
         if households is not None and column in households.values and households.constant_in(column):
             return households
@@ -159,7 +159,7 @@ class FrequencyTable:
 
     @cached_property
     def packed(self) -> Packed:
-        """The tuples in folded columns: what the kernels read."""
+        """The tuples in packed columns, which the kernels read."""
         return pack(self.codes, [len(domain.labels) for domain in self.domains])
 
     @property
@@ -169,9 +169,9 @@ class FrequencyTable:
 
     @property
     def starred(self) -> Flags:
-        """Tuples whose every quasi-identifier is hidden: suppressed rows that the file still carries.
+        """Tuples in which all quasi-identifiers are hidden, which are suppressed rows in the file.
 
-        When all rows are so, the table is generalized to the top and nothing is suppressed.
+        If all rows are such, the table is generalized to the top and no row is suppressed.
         """
         flags = np.ones(self.tuples, dtype=np.bool_)
         for domain, codes in zip(self.domains, self.codes, strict=True):
@@ -179,7 +179,7 @@ class FrequencyTable:
         return flags if not flags.all() else np.zeros_like(flags)
 
     def values_of(self, column: str) -> ValueCounts:
-        """The value counts of a sensitive column or of the label."""
+        """Return the value counts of a sensitive column or of the label."""
         if self.label is not None and self.label.domain.name == column:
             return self.label
         return self.sensitive[column]
@@ -194,7 +194,7 @@ def from_codes(
     units: Codes | None = None,
     households: Codes | None = None,
 ) -> FrequencyTable:
-    """A frequency table from one code per column and record, for tables that are already in memory.
+    """Return a frequency table from one code per column and record, for tables that are already in memory.
 
     `records[j, i]` is the code of record i in column j; `units` and `households` are numbered from 0.
     """
@@ -237,7 +237,7 @@ def _parents(units: Codes, households: Codes) -> Codes:
 
 
 def value_counts(domain: Domain, tuple_of: Counts64, values: Codes, counts: Counts64, tuples: int) -> ValueCounts:
-    """Value counts from entries that are sorted by tuple, then value."""
+    """Return value counts from entries that are sorted by tuple, then value."""
     start = np.zeros(tuples + 1, dtype=np.int64)
     np.cumsum(np.bincount(tuple_of, minlength=tuples), out=start[1:])
     return ValueCounts(domain, start, values.astype(np.int32), counts.astype(np.int64))

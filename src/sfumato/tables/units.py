@@ -66,7 +66,7 @@ class Units:
         return self.tuple_of[order].astype(np.int64), start.astype(np.int64)
 
     def regrouped(self, of: Counts64, tuples: int) -> Units:
-        """The same units in a table with fewer tuples: `of[t]` is the one that a tuple is in."""
+        """Return the same units in a table with fewer tuples: `of[t]` is the one that a tuple is in."""
         pairs = units_from(self.kind, tuples, of[self.tuple_of], self.unit, self.rows, {})
         values = {
             name: units_from(self.kind, tuples, of[own.tuple_of], own.unit, own.rows, {name: own.values}).values[name]
@@ -75,18 +75,18 @@ class Units:
         return replace(pairs, number=self.number, values=values)
 
     def held_in(self, column: str) -> Counts64:
-        """How many units hold each value in each tuple, in the order of the table's value counts."""
+        """Return how many units hold each value in each tuple, in the order of the table's value counts."""
         entries = self.values[column]
         keys = entries.tuple_of << 32 | entries.values
         return np.asarray(np.unique(keys, return_counts=True)[1], dtype=np.int64)
 
     def constant_in(self, column: str) -> bool:
-        """Whether a sensitive column is constant within units."""
+        """Return whether a sensitive column is constant within units."""
         entries = self.values[column]
         return len(np.unique(entries.unit.astype(np.int64) << 32 | entries.values)) == self.number
 
     def within(self, kept: Flags) -> Units:
-        """The units of some tuples, which are numbered anew."""
+        """Return the units of some tuples, which are numbered anew."""
         position = np.cumsum(kept) - 1
         entries = kept[self.tuple_of]
         known, unit = np.unique(self.unit[entries], return_inverse=True)
@@ -94,7 +94,7 @@ class Units:
         return Units(self.kind, len(known), int(kept.sum()), tuple_of, unit.astype(np.int32), self.rows[entries], {})
 
     def in_classes(self, index: Index, classes: int, pairs: Pairs | None = None) -> Counts64:
-        """n: the distinct units of each class, or of the classes it hides among.
+        """Return n: the distinct units of each class, or of the classes it hides among.
 
         >>> one = np.array([0, 0, 1], dtype=np.int64)
         >>> units = Units("unit", 2, 2, one, np.array([0, 1, 0], dtype=np.int32), np.ones(3, dtype=np.int64), {})
@@ -108,13 +108,13 @@ class Units:
         return np.bincount(held // self.number, minlength=classes).astype(np.int64)
 
     def gone(self, index: Index, some: Flags) -> int:
-        """How many units have a row in one of some classes."""
+        """Return how many units have a row in one of some classes."""
         if self.constant:
             return int(self.per_tuple[some[index]].sum())
         return len(np.unique(self.unit[some[index[self.tuple_of]]]))
 
     def first_gone(self, index: Index, rank: Counts64) -> Counts64:
-        """For each unit the least rank of its classes: the unit is suppressed when classes up to that rank are."""
+        """Return the least rank of the classes of each unit, which is suppressed with classes up to that rank."""
         result = np.full(self.number, np.iinfo(np.int64).max)
         np.minimum.at(result, self.unit, rank[index[self.tuple_of]])
         return result
@@ -122,7 +122,7 @@ class Units:
     def with_values(
         self, column: str, index: Index, keys: Counts64, classes: int, width: int, pairs: Pairs | None
     ) -> tuple[Counts64, Floats, Counts64]:
-        """h and w of every (class, value), given as sorted `keys` of class · width + value, and n of every class."""
+        """Return h and w of each (class, value), by sorted `keys` of class · width + value, and n of each class."""
         entries = self.values[column]
         entry, class_of = _spread(index[entries.tuple_of], classes, pairs)
         unit, value, rows = entries.unit[entry], entries.values[entry], entries.rows[entry]
@@ -164,7 +164,7 @@ def _spread(class_of: Index, classes: int, pairs: Pairs | None) -> tuple[Counts6
 def units_from(
     kind: Kind, tuples: int, tuple_of: Counts64, unit: Codes, rows: Counts64, values: Mapping[str, Codes]
 ) -> Units:
-    """The units of a table from entries of a tuple, a unit, its rows, and a value of each sensitive column."""
+    """Return the units of a table from entries of a tuple, a unit, its rows, and a value of each sensitive column."""
 
     def summed(*parts: Counts64 | Codes) -> tuple[list[Counts64], Counts64]:
         order = np.lexsort(parts[::-1])

@@ -82,5 +82,5 @@ def test_what_can_be_met_by_suppressing_rare_values_is_found(exact: int, tmp_pat
 def test_a_recoding_first_can_meet_it(tmp_path: Path) -> None:
     flat = {name: {"hierarchy": {"build": "flat"}} for name in ("id", "a", "b")}
     study = study_of(tmp_path, "id a b", never=["id"], after="lattice", bases=2)
-    study = study.with_columns({name: study.columns[name].model_copy(update=own) for name, own in flat.items()})
+    study = study.replace(columns={name: study.columns[name].model_copy(update=own) for name, own in flat.items()})
     assert sf.search(sf.Study(**study.model_dump(exclude_unset=True))).points[0].values["k"] >= 3

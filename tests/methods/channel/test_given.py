@@ -239,8 +239,8 @@ def test_random_joint_distributions(tmp_path: Path, state: Path, seed: int) -> N
     assert_rule(release, frame, "x", ["z"])
     assert sf.verify(release, tmp_path / "t.csv")
     # A design that ignores z is refused exactly where the rule does not hold, or ε is infinite and a cell is small.
-    plain = sf.search(study.with_channel(keep=()))
-    with_z = sf.Front(**{**vars(plain), "study": plain.study.with_channel(keep=("z",))})
+    plain = sf.search(study.replace(channel={"keep": ()}))
+    with_z = sf.Front(**{**vars(plain), "study": plain.study.replace(channel={"keep": ("z",)})})
     joint = joint_of(frame, "x", ["z"])
     channel = plain.points[0].plan
     assert isinstance(channel, Channel)
@@ -348,7 +348,7 @@ def test_a_search_given_other_columns_keeps_the_rule_with_less_error(tmp_path: P
     settings = {"columns": ["x"], "keep": ["z"], "points": 3, "sweeps": 1, "design": "exact"}
     study = table(tmp_path / "t.csv", frame, **settings)
     bounded = sf.search(study)
-    best = sf.search(study.with_channel(given=("z",)))
+    best = sf.search(study.replace(channel={"given": ("z",)}))
     assert best.study.channel.engine == "square"
     assert "best found" in best.how
     assert all(point.bound is not None and point.bound <= point.values["mse"] for point in best.points)

@@ -77,7 +77,7 @@ def test_a_large_gain_is_said_before_anything_is_disguised(tmp_path: Path) -> No
     study = _study(tmp_path, [5, 295, 700], delta=0.8, points=3)
     said = " ".join(system_named("channel").verdict(search(study)).sentences)
     assert "times as likely as its share" in said
-    capped = search(study.with_channel(gain=5.0))
+    capped = search(study.replace(channel={"gain": 5.0}))
     assert "times as likely" not in " ".join(system_named("channel").verdict(capped).sentences)
 
 

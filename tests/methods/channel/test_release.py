@@ -101,7 +101,7 @@ def numbers_in(found: Any, skip: tuple[str, ...] = ("matrix", "epsilon")) -> lis
 def test_the_true_counts_are_in_no_public_file(study: sf.Study, tmp_path: Path, engine: str, design: str) -> None:
     """Shares to three digits are counts here: beside the matrix, no number of a public file may be one."""
     settings = {"columns": ("job",), "engine": engine, "design": design, "points": 3, "sweeps": 1, "keep": ("town",)}
-    front = sf.search(study.with_channel(**settings))
+    front = sf.search(study.replace(channel=settings))
     assert channel_of(front.point(1)).notes["designed_for_records"] == RECORDS  # it is there to be lost
     out = tmp_path / "out"
     sf.publish(sf.pick(front, point=1), out)
@@ -282,7 +282,7 @@ def test_figures_are_those_of_the_matrix_and_the_true_shares(release: Path) -> N
 
 def test_the_public_error_is_that_of_the_estimate_analysts_make(study: sf.Study, tmp_path: Path) -> None:
     """With more reports than categories the reference is equal shares; the error stated is of equal shares too."""
-    front = sf.search(study.with_channel(columns=("job",), points=3))
+    front = sf.search(study.replace(channel={"columns": ("job",), "points": 3}))
     sf.publish(sf.pick(front, point=1), tmp_path / "out")
     mark = json.loads((tmp_path / "out" / "public" / "data.csv.channel.json").read_text("utf-8"))
     matrix = np.array(mark["channels"][0]["matrix"])

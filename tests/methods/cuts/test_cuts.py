@@ -45,7 +45,7 @@ def adult_cuts(problem: int, **given: object) -> sf.Study:
     """The paper's setting on the bundled table; in problem 4 occupation is sensitive."""
     study = sf.read(sf.sample("adult-complete").with_name("cuts.toml"))
     if problem == 4 or given.get("prefer") == "l":
-        study = study.with_columns({"occupation": ColumnSettings(role=Role.SENSITIVE)})
+        study = study.replace(columns={"occupation": ColumnSettings(role=Role.SENSITIVE)})
     limit = 0.1 if problem in (2, 4) else 0.0
     return study.with_search(**{**SMALL, "problem": problem, "max_suppression": limit, **given})
 
@@ -298,9 +298,9 @@ def test_a_demanded_k_suppresses_what_is_too_small_and_nothing_else(monkeypatch:
     plain = sf.read(sf.sample("adult-complete"))
     loose = ("age", "education", "race", "sex", "salary-class")
     free = {name: plain.columns[name].model_copy(update={"constrained": False}) for name in loose}
-    adult = plain.with_columns(free).table()
+    adult = plain.replace(columns=free).table()
     for loss in ("general_loss", "arx_loss"):
-        study = plain.with_columns(free).with_search(objectives=(loss,), **asked)
+        study = plain.replace(columns=free).with_search(objectives=(loss,), **asked)
         node = sf.search(study.with_search(algorithm="best_first"), table=adult).points[0]
         front = sf.search(
             study.with_search(system="cuts", algorithm="memetic", generations=3, population=16), table=adult

@@ -45,7 +45,7 @@ def adult_study(**search: object) -> sf.Study:
 def with_label() -> sf.Study:
     """Adult with salary-class as the label: a lattice of 8,960 nodes."""
     study = sf.read(sf.sample("adult-complete"))
-    return study.with_columns({"salary-class": ColumnSettings(role=sf.Role.LABEL)})
+    return study.replace(columns={"salary-class": ColumnSettings(role=sf.Role.LABEL)})
 
 
 def plans(front: sf.Front) -> list[tuple[object, ...]]:

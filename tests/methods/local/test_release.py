@@ -242,7 +242,7 @@ def test_ranges_are_released_with_their_ends(tmp_path: Path) -> None:
         assert label in (f"[{low} .. {high}]", low if low == high else "", "*" if not low and not high else "")
     assert sf.verify(release.folder, study.data.path)
     assert release.manifest["whole"]["columns_in_no_figure"] == ["id"]
-    clash = study.with_columns({"age_low": study.columns["id"]})
+    clash = study.replace(columns={"age_low": study.columns["id"]})
     with pytest.raises(StudyError, match="which bounds would add"):
         bounded(clash, Assigned.load(release.folder))
 

@@ -493,7 +493,7 @@ class Problem:
         largest = max(chosen.values())
         section = {name: price * min(1.0, 1e6 / largest) for name, price in chosen.items()}
         search = {K.name: list(ks), "effort": effort, "passes": settings.passes}
-        flattened = self.study.with_columns(columns).with_settings({"local": search})
+        flattened = self.study.replace(columns=columns).with_settings({"local": search})
         flattened = flattened.with_search(system="local").with_search(weights=section)
         return system_named("local").search(flattened, run, replace(grouped, domains=tuple(domains)))
 

@@ -51,7 +51,7 @@ def refuse_unlike(front: Front) -> None:
     source = study.opened()
     if front.fingerprint:
         require_source(source, front.fingerprint)
-    prior = prior_of(study.with_channel(columns=channel_of(front.point(0)).columns))
+    prior = prior_of(study.replace(channel={"columns": channel_of(front.point(0)).columns}))
     for point in front.points:
         channel = channel_of(point)
         if channel.columns != prior.columns or channel.cells != prior.cells:

@@ -314,8 +314,8 @@ class CutSearch:
         demanded = self.asked.rule == "demanded"
         if demanded:
             objectives = tuple(o.name for o in self.asked.objectives)
-        plain = self.study.with_search(
-            SearchSettings(
+        plain = self.study.replace(
+            search=SearchSettings(
                 objectives=objectives,
                 constraints=self.settings.constraints if demanded else {},
                 max_suppression=self.settings.max_suppression,

@@ -464,7 +464,7 @@ def _named(study: Study, run: str, manifest: Manifest) -> Study:
         )
         for one, other in zip(settings.auxiliary, given.auxiliary, strict=True)
     )
-    named = reading(study, run).with_groups(settings.model_copy(update={"auxiliary": files}))
+    named = reading(study, run).replace(groups=settings.model_copy(update={"auxiliary": files}))
     if auxiliary_files(named) != manifest["own"]["auxiliary"]:
         raise InputError("an auxiliary file is not the one of the release", expected="files with the same SHA-256")
     return named

@@ -300,7 +300,7 @@ def apply_boxes(given: Applying) -> Draft:
     saved = saved_boxes(given.folder, given.point, given.run)
     plan = saved.plan
     kept, inherited = handed_down(given.folder, saved.study)
-    study = reading(kept, given.table).with_engine(given.engine, given.options)
+    study = reading(kept, given.table).replace(engine=given.engine, engine_options=given.options)
     trees = {column.name: flat(column.name, column.values) for column in plan.columns}
     with open_engine(study.engine, study.engine_options) as engine:
         strange = unseen_values(engine, study.source(), study, trees)
@@ -384,7 +384,7 @@ def _ordered(study: Study, plan: Assigned, moved: Sequence[Moved]) -> Study:
     for column, new in zip(plan.columns, moved, strict=True):
         update = {"hierarchy": None, "order": new.values, "constrained": None, "breaks": None}
         changed[column.name] = study.columns[column.name].model_copy(update=update)
-    return study.with_columns(changed)
+    return study.replace(columns=changed)
 
 
 def _front(

@@ -1,4 +1,4 @@
-"""Columns that give others away: what a released column tells of one that is generalized, withheld or sensitive."""
+"""Dependences, by which a released column reveals one that is generalized, withheld or sensitive."""
 
 from sfumato.tables.dependence.count import Dependence, Dependences, Identifying, Protected
 from sfumato.tables.dependence.find import dependences

@@ -1,10 +1,7 @@
-"""What is asked about a table that was looked at: which column may tell which, on which rows, and how near is near.
+"""Candidates for dependences, found on some rows and counted later on all rows.
 
-Two columns that together tell a third: by counting, for columns with few values.
-
-One column that gives another away: by its values, or by its order where hardly two rows have the same.
-
-Numbers that follow from one or two others by a sum: which lines are worth counting on all rows.
+One column can reveal another by its values, or by its order where the values hardly repeat. Two columns with few values
+can reveal a third by their combinations. A number can be a sum of one or two others.
 """
 
 from __future__ import annotations
@@ -46,7 +43,7 @@ Labels = Mapping[str, tuple[Hashes, Sequence[Codes]]]
 
 @dataclass
 class Search:
-    """`labels` are, for each generalized column, the hashes of its values in order and their labels by step."""
+    """State of a search. `labels` are the sorted hashes of a generalized column's values with labels by step."""
 
     looks: Looks
     kept: Sequence[str]
@@ -61,10 +58,10 @@ class Search:
         return list(self.looks.sample.codes)
 
     def may_tell(self, name: str, protected: Protected) -> bool:
-        """Whether a column is asked what it tells of another, alone.
+        """Return whether it is tested what one column alone reveals about another.
 
-        Sensitive columns are not asked about each other, because no outsider knows either; quasi-identifiers that are
-        released unchanged are asked about generalized ones only, and generalized ones about none.
+        Sensitive columns are not tested against each other, because no outsider knows either. Quasi-identifiers that
+        are released unchanged are tested against generalized ones only, and generalized ones against none.
         """
         if name == protected.name:
             return False
@@ -73,21 +70,21 @@ class Search:
         return protected.status == "generalized" and name in self.beside
 
     def may_help(self, name: str, protected: Protected) -> bool:
-        """Whether a column may be one of two that tell another."""
+        """Return whether a column may be one of two that reveal another."""
         return name != protected.name and not (protected.status == "sensitive" and self._sensitive(name))
 
     def _sensitive(self, name: str) -> bool:
         return any(p.name == name and p.status == "sensitive" for p in self.protected)
 
     def questions(self) -> Iterator[tuple[str, Protected]]:
-        """Every column that may tell another alone, and the other."""
+        """Yield every column that may reveal another alone, and the other."""
         for protected in self.protected:
             for name in (*self.kept, *self.beside):
                 if self.may_tell(name, protected):
                     yield name, protected
 
     def steps(self, look: Look, protected: Protected) -> list[Codes]:
-        """A protected column on the rows of a look: its values, then the labels of each step; the last is released."""
+        """Return the values of a protected column on some rows, then the labels by step; the last is released."""
         key = (id(look), protected.name)
         if key not in self._known:
             values = look.codes[protected.name]
@@ -101,31 +98,31 @@ class Search:
         return self._known[key]
 
     def suggests(self, guess: Guess, look: Look) -> bool:
-        """Whether a guess on some rows is near enough to a dependence to be counted on all of them."""
+        """Return whether a guess on some rows is near enough to a dependence to be counted on all of them."""
         slack = 0.0 if self.looks.whole else SLACK if look is self.looks.sample else SLACK_BY_VALUE
         return guess.tells(slack)
 
     def ordered(self, name: str) -> bool:
-        """Whether a column is a number with so many values that neighbours in its order are looked at."""
+        """Return whether a column is a number with so many values that neighbours in its order are looked at."""
         return self.looks.numeric(name) and len(self.looks.sample.hashes[name]) >= MANY
 
     def kept_first(self, one: str, two: str) -> tuple[str, str]:
-        """Two columns, first the one that is released unchanged: a kept one before a quasi-identifier."""
+        """Return two columns, the one that is released unchanged first, and a kept one before others."""
         rank = [0 if name in self.kept else 1 if name in self.beside else 2 for name in (one, two)]
         return (one, two) if rank[0] <= rank[1] else (two, one)
 
 
 def adds(share: float, alone: float) -> bool:
-    """Whether two columns remove at least half of the errors that the better of them makes alone."""
+    """Return whether two columns remove at least half of the errors that the better of them makes alone."""
     return share > alone and share - alone >= ERRORS * (1 - alone)
 
 
-PAIR_ROWS = 2_000  # rows that every pair is looked at on; what is near there is looked at on the whole sample
+PAIR_ROWS = 2_000  # rows on which every pair is tested; pairs near the threshold are tested on the sample
 VALUES = 30  # values that a column of a pair may have
 
 
 def pair_candidates(search: Search, explained: Collection[tuple[str, str]]) -> list[Candidate]:
-    """Pairs with at least one kept column, where neither column tells the same alone (`explained`)."""
+    """Return pairs with at least one kept column, where neither column reveals the same alone (`explained`)."""
     sample = search.looks.sample
     few = [n for n in (*search.kept, *search.beside) if 2 <= len(sample.hashes[n]) <= VALUES]
     if len(few) < 2:
@@ -163,7 +160,7 @@ def pair_candidates(search: Search, explained: Collection[tuple[str, str]]) -> l
 
 
 def _most_frequent_first(candidates: list[Candidate], kept: Collection[str]) -> list[Candidate]:
-    """Pairs in the order of how often their columns occur: of many pairs with one column, that column is named."""
+    """Return pairs ordered by the frequency of their columns, so that a column of many pairs comes first."""
     often = Counter(name for candidate in candidates for name in candidate.kept)
     ordered = []
     for candidate in candidates:
@@ -173,7 +170,7 @@ def _most_frequent_first(candidates: list[Candidate], kept: Collection[str]) -> 
 
 
 def _together(search: Search, names: tuple[str, str], protected: Protected) -> list[Candidate]:
-    """A pair, if on the whole sample it tells what neither of the two does."""
+    """Return a pair if it reveals on the sample what neither of the two columns reveals."""
     sample = search.looks.sample
     columns = search.steps(sample, protected)
     rows = ~sample.missing[protected.name]
@@ -197,11 +194,13 @@ def score_pairs(
     label: Codes,
     labels: int,
 ) -> tuple[Counts64, Counts64]:
-    """For each pair of columns the rows on which `target` could be guessed from them and its label, and those right.
+    """Return for each pair of columns the rows on which `target` can be guessed from them, and the correct guesses.
 
-    As `guess_by_value` counts them, but without rows that are alone in their label, so that no pair is lost. Rows with
-    a negative target are left out.
+    They are counted as in `guess_by_value`, but without rows that are alone in their label, so that no pair is lost.
+    Rows with a negative target are left out.
     """
+    # A table of a hundred columns has thousands of pairs. The buffers are made once and cleared cell by cell, because
+    # clearing them for each pair would take longer than the counting.
     pairs, rows = len(firsts), len(target)
     tried, right = np.zeros(pairs, np.int64), np.zeros(pairs, np.int64)
     cell_of = np.full(sizes.max() * sizes.max() * labels, -1, np.int32)
@@ -240,25 +239,25 @@ def score_pairs(
 
 
 def single_candidates(search: Search, identifying: Collection[str]) -> list[Candidate]:
-    """What some rows suggest, for each pair of columns in the order in which it is to be counted on all rows."""
+    """Return the candidates for single columns, in the order in which they are counted on all rows."""
     candidates = []
     for name, protected in search.questions():
         candidates += _telling(search, name, protected, name in identifying)
         if protected.status == "generalized" and name in search.kept and name not in identifying:
             candidates += _following(search, name, protected)
         if protected.rare is not None:
-            candidates.append(Candidate((name,), protected, "finds"))  # some rows may hold too few of them to tell
+            candidates.append(Candidate((name,), protected, "finds"))  # some rows may hold too few of them
     return candidates
 
 
 def _telling(search: Search, name: str, protected: Protected, identifying: bool) -> list[Candidate]:
-    """Finest step first; a column that is unique for most rows can only be looked at in order."""
+    """Return candidates from the finest step on. A column that is unique for most rows is only tested by its order."""
     ways = [False] * (not identifying) + [True] * search.ordered(name)
     return [
         Candidate((name,), protected, "tells", step, by_order)
         for step in range(max(len(protected.steps), 1))
         for by_order in ways
-        if search.suggests(_tells(search, name, protected, step, by_order), _rows_for(search, name, by_order))
+        if search.suggests(_guessed(search, name, protected, step, by_order), _rows_for(search, name, by_order))
     ]
 
 
@@ -275,7 +274,7 @@ def _rows_for(search: Search, given: str, by_order: bool) -> Look:
     return search.looks.sample if by_order else search.looks.given(given)
 
 
-def _tells(search: Search, name: str, protected: Protected, step: int, by_order: bool) -> Guess:
+def _guessed(search: Search, name: str, protected: Protected, step: int, by_order: bool) -> Guess:
     look = _rows_for(search, name, by_order)
     columns = search.steps(look, protected)
     rows = ~look.missing[protected.name]
@@ -300,7 +299,7 @@ PRESENT = 0.5  # the share of a column's numbers beside which the others must be
 
 
 def sum_candidates(search: Search, explained: Collection[tuple[str, str]]) -> list[Candidate]:
-    """Sums of at least one kept column, and of one more that is released unchanged or that outsiders may know."""
+    """Return sums of at least one kept column and another that is released unchanged or known to outsiders."""
     sample = search.looks.sample
     numeric = {n for n in sample.codes if search.looks.numeric(n) and len(sample.hashes[n]) >= 3}
     outside = [p.name for p in search.protected if p.status == "generalized"]
@@ -343,7 +342,7 @@ def _fitted(
     label: Codes,
     rng: np.random.Generator,
 ) -> Candidate | None:
-    """The line through most rows, if it is near enough, and nearer than either of two columns comes alone."""
+    """Return the line through most rows, if it is near enough, and nearer than either of two columns comes alone."""
     present = np.isfinite(values) & np.isfinite(columns).all(axis=0)
     if present.sum() < max(PRESENT * np.isfinite(values).sum(), 2):
         return None

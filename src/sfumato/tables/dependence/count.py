@@ -1,18 +1,14 @@
-"""How often a column is guessed right from another: counted on rows in memory, and by the engine on all rows.
+"""Counts of correct guesses of one column from others, on rows in memory and by the engine on all rows.
 
-Both leave the row itself out: the guess for a row is the most frequent value among *other* rows that are alike in what
-is given. Otherwise a column with many values would seem to tell everything, because each of its values occurs once or
-twice and is right about itself. Rows with a value that no other row has are not counted. A guess that a tie leaves open
-is wrong, and so is one that no other row with the same label helps to make.
+The guess for a row is the most frequent value among *other* rows with the same given values. If the row itself counted,
+a column with many values would seem to reveal everything, because each value occurs once or twice. Rows with a unique
+value are not counted. A guess is wrong where there is a tie, or where no other row has the same label.
 
-Numbers that follow from one or two others by a sum: y = a + b·x, y = a + b·x₁ + c·x₂, exactly or nearly.
-
-A total and a part tell the other part, a date of birth tells the age, a rounded copy the number: there hardly a value
-occurs twice, so counting finds nothing. Lines are looked for on many small sets of rows, because a wrong cell among
-thousands bends a fit to all of them, while most small sets hold none; the lines that fit most sets are then fitted to
-the nine tenths of the rows that lie closest to them.
-
-What a search for dependences is asked, and what it answers.
+Numbers may follow from one or two others by a sum: y = a + b·x, y = a + b·x₁ + c·x₂, exactly or nearly. A total and a
+part reveal the other part, a date of birth reveals the age, and a rounded copy the number. Such values hardly repeat,
+so counting finds nothing. Lines are fitted to many small sets of rows, because one wrong cell changes a fit to
+thousands of rows, while most small sets have none. The lines that fit most sets are then fitted to the nearest nine
+tenths of the rows.
 """
 
 from __future__ import annotations
@@ -27,7 +23,7 @@ from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.data.engine import Engine
 from sfumato.data.source import quoted
 
-DENSE = 400_000  # cells of a table of counts that is filled in full
+DENSE = 400_000  # largest number of cells of a dense table of counts
 RIGHT = 0.95  # the share of rows for which a guess must be right
 ERRORS = 0.5  # the share of the errors made without the column that it must remove
 FEW = 0.01  # if fewer than this share of the rows are guessed right that were not before, …
@@ -38,7 +34,7 @@ LEAST = 20  # rows on which a guess must have been tried
 
 @dataclass(frozen=True)
 class Guess:
-    """`right` of `rows` rows were guessed from what is given, `base` of them from the released label alone."""
+    """Result of guesses: `right` of `rows` rows from the given values, and `base` from the released label alone."""
 
     rows: int
     right: int
@@ -54,7 +50,7 @@ class Guess:
 
     @property
     def removed(self) -> float:
-        """The share of the errors made without the column that it removes (Goodman and Kruskal's λ).
+        """The share of the errors without the column that the column removes (Goodman and Kruskal's λ).
 
         >>> Guess(100, 98, 90).removed
         0.8
@@ -62,9 +58,9 @@ class Guess:
         return (self.right - self.base) / (self.rows - self.base) if self.rows > self.base else 0.0
 
     def tells(self, slack: float = 0.0) -> bool:
-        """Whether it is a dependence: right often enough, and not because one value is frequent anyway.
+        """Return whether it is a dependence: often right, and not only because one value is frequent.
 
-        Where only few records are at stake, more of the errors must go. `slack` makes all of it easier.
+        Where few records are affected, more of the errors must be removed. `slack` lowers all thresholds.
 
         >>> Guess(4000, 3984, 3968).tells(), Guess(4000, 4000, 3980).tells()
         (False, True)
@@ -78,7 +74,7 @@ NOTHING = Guess(0, 0, 0)
 
 
 def joined(first: Codes, second: Codes) -> Codes:
-    """One code for two columns together, numbered without gaps in the order of the two.
+    """Return one code for two columns together, numbered without gaps in the order of the two.
 
     >>> joined(np.array([2, 0, 2, 1]), np.array([0, 7, 0, 3])).tolist()
     [2, 0, 2, 1]
@@ -87,7 +83,7 @@ def joined(first: Codes, second: Codes) -> Codes:
         return first
     width = int(second.max()) + 1
     keys = first.astype(np.int64) * width + second
-    if (int(first.max()) + 1) * width <= DENSE:  # to number the keys in use is quicker than to sort the rows
+    if (int(first.max()) + 1) * width <= DENSE:  # numbering the used keys is faster than sorting the rows
         numbers = np.cumsum(np.bincount(keys) > 0, dtype=np.int32) - np.int32(1)
         dense: Codes = numbers[keys]
         return dense
@@ -125,14 +121,14 @@ def guess_by_order(values: Floats, target: Codes, label: Codes) -> Guess:
 
 
 def _majority(target: Codes, label: Codes) -> int:
-    """How many are right if the most frequent value of each label is guessed."""
+    """Return how many are right if the most frequent value of each label is guessed."""
     if len(target) == 0:
         return 0
     return int(_two_largest(label, target, int(label.max()) + 1)[0].sum())
 
 
 def _two_largest(cells: Codes, target: Codes, count: int) -> tuple[Counts64, Counts64]:
-    """The counts of the most frequent and of the second value of each cell."""
+    """Return the counts of the most frequent and of the second value of each cell."""
     width = int(target.max()) + 1
     keys = cells.astype(np.int64) * width + target
     if count * width <= DENSE:
@@ -155,7 +151,7 @@ def _two_largest(cells: Codes, target: Codes, count: int) -> tuple[Counts64, Cou
 
 
 def count_by_value(engine: Engine, rows: str, given: Sequence[str], target: str, label: str) -> Guess:
-    """`guess_by_value` on a query's rows, by the engine; given, target and label are expressions of its columns."""
+    """Count as `guess_by_value`, by the engine on a query's rows. The arguments are expressions of its columns."""
     values = ", ".join(f"k{i}" for i in range(len(given)))
     keys = f"{values}, g"
     named = ", ".join(f"{cell} AS k{i}" for i, cell in enumerate(given))
@@ -179,7 +175,7 @@ def count_by_value(engine: Engine, rows: str, given: Sequence[str], target: str,
 
 
 def count_rare(engine: Engine, rows: str, given: str, target: str, value: str) -> tuple[int, int]:
-    """Rows of a query with a value, and how many of them stand where most rows with the same `given` have the value."""
+    """Return the number of rows with a value, and of those where most rows with the same `given` have it."""
     flag = f"CASE WHEN {target} = {quoted(value)} THEN 1 ELSE 0 END"
     cells = f"SELECT {given} AS k, {flag} AS m FROM ({rows}) AS a"
     counted = f"SELECT k, count(*) AS n, sum(m) AS m FROM ({cells}) AS b GROUP BY k"
@@ -192,7 +188,7 @@ def count_rare(engine: Engine, rows: str, given: str, target: str, value: str) -
 
 
 def count_by_order(engine: Engine, rows: str, number: str, target: str, label: str) -> Guess:
-    """`guess_by_order` on a query's rows, which have a number r of their own, by the engine."""
+    """Count as `guess_by_order`, by the engine on a query's rows, which have a row number r."""
     cells = f"SELECT {number} AS x, {label} AS g, {target} AS v, {engine.hashed(['r'])} AS h FROM ({rows}) AS a"
     before = "lag(v) OVER (PARTITION BY g ORDER BY x, h)"
     engine.run(
@@ -214,7 +210,7 @@ SETS = 32  # small sets of rows, half of them drawn from rows that miss the same
 SIZE = 12  # rows of a set
 FITS = 0.98  # the share of the variance that a line must explain in a set
 MOST = 0.4  # the share of the sets in which it must
-BETTER = 0.2  # the share of the sets without a fit that a second column must mend
+BETTER = 0.2  # the share of the sets without a fit that a second column must fit
 KEPT = 50  # lines of a column that are looked at further
 ROWS = 4_000  # rows that a line is fitted to
 TRIES = 30  # small fits
@@ -224,7 +220,7 @@ LOOSE = 0.02  # of the range in which nine tenths of a column lie: near enough
 
 @dataclass(frozen=True)
 class Line:
-    """`target` is about `start` plus each of `names` times its slope."""
+    """A line: `target` is nearly `start` plus each of `names` times its slope."""
 
     target: str
     names: tuple[str, ...]
@@ -243,13 +239,13 @@ class Line:
 
 
 def _number(value: float) -> str:
-    """A number that every engine reads as a floating one."""
+    """Return a number that every engine reads as a floating one."""
     text = repr(float(value))
     return f"({text})" if "e" in text else f"({text}e0)"
 
 
 def tolerances(values: Floats) -> tuple[float, ...]:
-    """How near is near enough: exact (for whole numbers the rounding), and a fiftieth of the usual range."""
+    """Return the two tolerances: exact up to rounding, and a fiftieth of the usual range."""
     low, high = (float(v) for v in np.quantile(values, (0.05, 0.95)))
     if low == high:
         low, high = float(values.min()), float(values.max())
@@ -262,7 +258,7 @@ def tolerances(values: Floats) -> tuple[float, ...]:
 def likely_lines(
     columns: Sequence[Floats], target: Floats, allowed: Flags, rng: np.random.Generator
 ) -> list[tuple[int, ...]]:
-    """Which of the columns, or which two of them, fit the target in most small sets of rows; the best first.
+    """Return the columns or pairs of columns that fit the target in most small sets of rows, the best first.
 
     Cells that are not finite are missing. `allowed[i, j]` says whether a pair may be looked at, `allowed[i, i]` whether
     one column alone may.
@@ -278,7 +274,7 @@ def likely_lines(
     share = np.where(tried >= 3, fitted / (tried + 1), 0.0)  # one set more, so that few sets count for less
     alone = np.maximum(np.diag(share)[:, None], np.diag(share)[None, :])
     pairs = share - alone > BETTER * (1 - alone)
-    share = np.triu(np.where(allowed & (pairs | np.eye(len(data), dtype=np.bool_)), share, 0.0))  # a pair stands once
+    share = np.triu(np.where(allowed & (pairs | np.eye(len(data), dtype=np.bool_)), share, 0.0))  # each pair once
     best = np.argsort(-share, axis=None, kind="stable")[: KEPT + len(data)]
     chosen: list[tuple[int, ...]] = []
     for index in best.tolist():
@@ -303,7 +299,7 @@ def _sets(present: Flags, known: Flags, rng: np.random.Generator) -> list[np.nda
 
 
 def _explained(data: Floats, target: Floats) -> Floats:
-    """R² of the target on each pair of columns; on the diagonal, on each column alone. NaN where it is not defined."""
+    """Return R² of the target on each pair of columns, and on the diagonal on each column alone. It may be NaN."""
     y = target - target.mean()
     spread = float(np.sqrt(y @ y))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -322,10 +318,10 @@ def _explained(data: Floats, target: Floats) -> Floats:
 
 
 def fit(names: Sequence[str], target: str, columns: Sequence[Floats], values: Floats, rng: np.random.Generator) -> Line:
-    """The line that most rows lie near: the best of many small fits, then fitted again to what lies closest.
+    """Return the line near most rows: the best of many small fits, fitted once more to the nearest rows.
 
-    What counts is how many rows lie near, not how far off the others are: where one of two columns is nearly always 0,
-    a line that ignores it fits nine tenths of the rows without any error.
+    The number of near rows decides and not the distance of the others. Where one of two columns is nearly always 0, a
+    line that ignores it fits nine tenths of the rows without any error.
     """
     data = np.column_stack([np.ones(len(values)), *columns])
     scale = np.maximum(np.abs(data).max(axis=0), 1e-300)
@@ -354,7 +350,7 @@ def fit(names: Sequence[str], target: str, columns: Sequence[Floats], values: Fl
 
 
 def guess_on_line(line: Line, columns: Sequence[Floats], values: Floats, label: Codes, near: float) -> Guess:
-    """How many values lie within `near` of the line, and how many of the best constant of their label."""
+    """Return the number of values within `near` of the line, and within `near` of the best constant of their label."""
     right = int((np.abs(values - line.at(columns)) <= near).sum())
     return Guess(len(values), right, max(_constant(values, label, near, offset) for offset in (0.0, near)))
 
@@ -368,7 +364,7 @@ def _constant(values: Floats, label: Codes, near: float, offset: float) -> int:
 
 
 def count_on_line(engine: Engine, rows: str, line: Line, numbers: Sequence[str], value: str, near: float) -> Guess:
-    """`guess_on_line` on a query's rows, which have a label g, by the engine."""
+    """Count as `guess_on_line`, by the engine on a query's rows, which have a label g."""
     cells = [f"{value} AS y", *(f"{x} AS x{i}" for i, x in enumerate(numbers)), "g"]
     engine.run(f"CREATE OR REPLACE TEMP TABLE lined AS SELECT {', '.join(cells)} FROM ({rows}) AS a")
     names = [f"x{i}" for i in range(len(numbers))]
@@ -393,13 +389,13 @@ Kind = Literal["one_to_one", "many_to_one", "nearly"]
 
 @dataclass(frozen=True)
 class Protected:
-    """A column whose values a reader is not to learn.
+    """A column whose values readers must not learn.
 
-    For a generalized one, `steps` are maps from value (as cleaned text; a missing one is empty) to label, the finest
-    first: the last is what is released, those before are levels between the value and the release. A column that is
-    withheld, sensitive or disguised has none, because a reader has nothing to start from.
+    For a generalized column, `steps` are maps from value (clean text, empty where it is missing) to label, the finest
+    first. The last one is released, and the others are levels between the value and the release. A withheld, sensitive
+    or disguised column has none, because a reader knows no label.
 
-    `rare` is a value whose rows are not to be found, such as membership of a group. A column then counts too if its
+    `rare` is a value whose rows must not be found, such as membership of a group. A column then also counts if its
     values find more than half of these rows and are right more often than wrong.
 
     >>> Protected("zip", "generalized", ({"1011": "101", "1020": "102"}, {"1011": "1", "1020": "1"})).released["1011"]
@@ -418,13 +414,13 @@ class Protected:
 
 @dataclass(frozen=True)
 class Dependence:
-    """A kept column, or two of them, that give a protected one away.
+    """One or two kept columns that reveal a protected column.
 
-    `right` is the share of rows for which the guess from the kept columns and the released label is right, `base` the
-    share from the released label alone. Where a column *follows* from the protected one, both are about guessing the
-    kept column: from the value, and from its released label. `step` is what is guessed: 0 the value, otherwise the
-    label of that step. `rows` were counted: those that are alike to another in what the guess is made from. Where a
-    column *finds* a rare value, `rows` are the rows that have it, and `right` is the share of them that it finds.
+    `right` is the share of rows with a correct guess from the kept columns and the released label, `base` the share
+    from the released label alone. Where a kept column *follows* from the protected one, the kept column is guessed
+    instead: from the value, and from its released label. With `step` 0 the value is guessed, with another one its
+    label. The counted rows are `rows`, which share the given values with another row. Where a column *finds* a rare
+    value, `rows` counts the rows that have it, and `right` is the share of them that it finds.
     """
 
     kept: tuple[str, ...]
@@ -453,7 +449,7 @@ class Dependence:
 
 @dataclass(frozen=True)
 class Identifying:
-    """A kept column that singles records out by itself: the share of rows whose value no other row has."""
+    """A kept column that identifies records: the share of rows with a unique value."""
 
     column: str
     share: float
@@ -469,7 +465,7 @@ class Dependences:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A dependence that some rows suggest, and how it is to be counted: by value, by order, or on a line."""
+    """A candidate for a dependence, with the way to count it: by value, by order, or on a line."""
 
     kept: tuple[str, ...]
     protected: Protected

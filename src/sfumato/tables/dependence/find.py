@@ -1,29 +1,27 @@
-"""Columns that give others away, found on some rows and counted on all.
+"""Dependences, by which columns reveal others: candidates are found on some rows and counted on all rows.
 
-A column that is released as it is can undo what was done to another: a code that is one-to-one with a generalized
-place, an age beside a generalized date of birth, a total and a part beside the other part. Three things count:
+A column that is released unchanged can undo the protection of another. Examples are a code that is one-to-one with a
+generalized place, an age next to a generalized date of birth, and a total with one of two parts. Four kinds count:
 
-- **tells**: the value of the protected column, or its label on a level finer than the released one, is guessed right
-  from the kept column *and the released label* for at least 95 % of the rows.
-- **follows**: the kept column follows from a generalized one for at least 95 % of the rows: it is a coarser copy.
-  Whoever knows the value knows the kept cell, so it splits the records of a released label. A copy that is no finer
-  than the released label splits nothing, and is no dependence.
-- **computes**: a number lies within rounding of a sum of one or two others for at least 95 % of the rows; if it is
-  generalized or sensitive, within 2 % of its usual range suffices.
-- **finds**: a value is named that is rare and not to be found, such as membership of a group, and most rows with some
-  values of the kept column have it; these are more than half of all rows that have it. A guess of "no" is right for
-  nearly all rows of a rare group, so the first rule says little about it.
+- `tells`: for at least 95 % of the rows, the kept column *and the released label* allow a correct guess of the
+  protected value, or of its label on a level finer than the released one.
+- `follows`: for at least 95 % of the rows, the kept column follows from a generalized one, of which it is a coarser
+  copy. An attacker who knows the value knows the kept cell, so it splits the records of a released label. A copy that
+  is no finer than the released label splits nothing, and is no dependence.
+- `computes`: for at least 95 % of the rows, a number equals a sum of one or two others up to rounding. For generalized
+  and sensitive numbers, 2 % of the usual range suffices.
+- `finds`: a rare value must not be found, such as membership of a group, and most rows with some values of the kept
+  column have it. These are more than half of all rows with the rare value. A guess of "no" is right for nearly all rows
+  of a rare group, so the first rule says little about it.
 
-A coarser or rounded copy of a column that is *withheld* does not count: releasing an age in place of a date of birth is
-what withholding the date is for.
+A coarser or rounded copy of a *withheld* column does not count, because a date of birth is withheld in order to release
+the age.
 
 In each case the column must also remove at least half of the errors that are made from the released label alone, and
 four fifths where fewer than 1 % of the rows are at stake. One value in 97 % of the rows makes every guess right for
-97 %, and would otherwise be told by every column of the table.
-And each row is guessed from *other* rows, or a column with many values would seem to tell everything. A kept column
-whose value is unique for at least half of the rows is named apart, as identifying: it needs no other column's help.
-
-What some rows suggest, counted by the engine on all of them.
+97 %, and every column of the table would seem to reveal it.
+And each row is guessed from *other* rows, or a column with many values would seem to reveal everything. A kept column
+whose value is unique for at least half of the rows is reported separately as identifying.
 """
 
 from __future__ import annotations
@@ -55,13 +53,13 @@ from sfumato.tables.dependence.rows import Cells, Hashes, Looks, look_at, number
 
 
 def unique_share(engine: Engine, index: int, total: int) -> float:
-    """The share of rows whose value of a column no other row has; a missing one is no value."""
+    """Return the share of rows whose value of a column no other row has; a missing one is no value."""
     counted = f"SELECT t{index} FROM searched WHERE t{index} <> '' GROUP BY t{index} HAVING count(*) = 1"
     return int(engine.rows(f"SELECT count(*) FROM ({counted}) AS t")[0][0]) / total
 
 
 def upload_labels(engine: Engine, protected: Sequence[Protected]) -> dict[str, tuple[Hashes, list[Codes]]]:
-    """The labels of generalized columns as tables `labels0`, … and as arrays in the order of the values' hashes."""
+    """Return the labels of generalized columns as tables `labels0`, … and as arrays by the hashes of the values."""
     labels = {}
     for index, column in enumerate(protected):
         if not column.steps:
@@ -82,13 +80,13 @@ def _coded(labels: Sequence[str | None]) -> Codes:
 
 
 def hold(engine: Engine, names: Sequence[str], wanted: Collection[str]) -> None:
-    """The cells of some columns as a table: a view would read the file again for every count."""
+    """Copy the cells of some columns to a table, because a view would read the file for every count."""
     cells = ", ".join(["r", *(f"t{i}" for i, name in enumerate(names) if name in wanted)])
     engine.run(f"CREATE OR REPLACE TEMP TABLE held_cells AS SELECT {cells} FROM searched")
 
 
 def confirm(engine: Engine, source: Source, search: Search, candidate: Candidate) -> Dependence | None:
-    """The dependence, if all rows bear it out."""
+    """Return the dependence if it holds on all rows."""
     column, names, dates = candidate.protected, search.names, search.looks.dates
     target = f"t{names.index(column.name)}"
     given = [f"t{names.index(name)}" for name in candidate.kept]
@@ -147,7 +145,7 @@ def _exact(guess: Guess, candidate: Candidate) -> Kind:
 
 
 def _kind(engine: Engine, given: Sequence[str], target: str) -> Kind:
-    """Whether each side, or one side, follows from the other without exception."""
+    """Return whether each side, or one side, follows from the other without exception."""
     keys = ", ".join(given)
     pairs = f"SELECT {keys}, {target} AS v FROM held_cells WHERE {target} <> '' GROUP BY {keys}, {target}"
     both, values = engine.rows(f"SELECT count(*), count(DISTINCT v) FROM ({pairs}) AS t")[0]
@@ -173,13 +171,13 @@ def dependences(
     raw: str = "raw",
     made: Mapping[str, str] | None = None,
 ) -> Dependences:
-    """What kept columns tell of protected ones.
+    """Return what kept columns reveal about protected ones.
 
-    `kept` are released unchanged and in no figure; a sensitive column may stand in both lists. `beside` are
-    quasi-identifiers that are released unchanged: records that differ in them are in different classes anyway, so they
-    are reported only for what they tell of generalized columns, and where they do so together with a kept one.
-    `rows` is a condition on the columns of the view `raw`, as which the source is attached; `made` are columns that the
-    source does not have, as text expressions of those of the view.
+    The `kept` columns are released unchanged and enter no figure. A sensitive column may be in both lists. In `beside`
+    are quasi-identifiers that are released unchanged. Records that differ in them are in different classes, so they are
+    reported only for generalized columns, and where they reveal one together with a kept column. The condition `rows`
+    is on the columns of the view `raw` of the source. The columns `made` are columns that the source does not have, as
+    text expressions of the columns of the view.
     """
     names = list(dict.fromkeys([*kept, *beside, *(p.name for p in protected)]))
     require(source, [name for name in names if name not in (made or {})])
@@ -200,7 +198,7 @@ def dependences(
 
 
 def _identifying(engine: Engine, looks: Looks, names: Sequence[str], kept: Sequence[str]) -> tuple[Identifying, ...]:
-    """Kept columns that are unique for most rows.
+    """Return the kept columns that are unique for most rows.
 
     In a sample at least as many rows are unique as in the table; rows drawn by value show nearly the share that are.
     """
@@ -219,10 +217,10 @@ def _identifying(engine: Engine, looks: Looks, names: Sequence[str], kept: Seque
 def _confirmed(
     engine: Engine, source: Source, search: Search, wanted: Sequence[Candidate], explained: set[tuple[str, str]]
 ) -> list[Dependence]:
-    """The first candidate of the same columns that holds on all rows; `explained` grows by the columns of each.
+    """Return the first candidate of the same columns that holds on all rows; `explained` grows by the columns of each.
 
-    A pair counts only where no column of it tells the same alone, or in a pair that comes before: a column that tells
-    nearly everything would otherwise be listed once with each column that supplies the rest.
+    A pair counts only where neither of its columns reveals the same alone or in an earlier pair. Without this rule, a
+    column that reveals nearly everything would be listed with each column that supplies the rest.
     """
     hold(engine, search.names, {name for c in wanted for name in (*c.kept, c.protected.name)})
     confirmed = []

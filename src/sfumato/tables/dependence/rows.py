@@ -1,9 +1,8 @@
-"""The rows that a search for dependences looks at first: each cell as a code, and as a number where it is one.
+"""Sample of rows for the search for dependences, with each cell as a code, and as a number where it is one.
 
-A table of a million rows and a hundred columns has thousands of pairs of columns, so they are looked at on some rows,
-and what comes near a threshold there is counted on all of them. A sample of rows says nothing about a column with more
-values than the sample has rows: every value would be alone. For such a column rows are drawn by value, that is all rows
-of some of its values.
+A table of a million rows and a hundred columns has thousands of pairs of columns. They are examined on some rows, and
+those near a threshold are counted on all rows. In a sample, the values of a column with very many values do not repeat.
+For such a column, all rows of some of its values are drawn.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ COMMON = 0.005  # a value with this share of the rows is shown well enough by a 
 
 @dataclass(frozen=True)
 class Look:
-    """Some rows of the table. `codes` number the different cells of a column, `hashes` say which cell a code is."""
+    """Some rows of the table. `codes` number the different cells of a column, `hashes` identify the cell of a code."""
 
     rows: int
     codes: Mapping[str, Codes]
@@ -42,7 +41,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Looks:
-    """What was looked at of a table with `total` rows: a sample, and for columns with many values rows by value."""
+    """The drawn rows of a table with `total` rows: a sample, and rows by value for columns with many values."""
 
     total: int
     sample: Look
@@ -55,11 +54,11 @@ class Looks:
         return self.sample.rows == self.total
 
     def given(self, name: str) -> Look:
-        """The rows on which something can be guessed from the values of a column."""
+        """Return the rows on which something can be guessed from the values of a column."""
         return self.by_value.get(name, self.sample)
 
     def numeric(self, name: str) -> bool:
-        """Whether nearly all cells of a column that are not missing are numbers, or dates."""
+        """Return whether nearly all cells of a column that are not missing are numbers, or dates."""
         present = ~self.sample.missing[name]
         numbers = np.isfinite(self.sample.numbers[name][present])
         return len(numbers) > 0 and float(numbers.mean()) >= NUMERIC
@@ -69,7 +68,7 @@ DATES = ("____-__-__%", "__/__/____", "__.__.____")  # how a date is written: th
 
 
 def number_sql(source: Source, cell: str, date: bool) -> str:
-    """A cleaned cell as a number, or NULL; a date is the number of its day."""
+    """Return a cleaned cell as a number, or NULL; a date is the number of its day."""
     if date:
         return _day_sql(cell)
     plain = numeric(source, cell)
@@ -106,7 +105,7 @@ class Cells:
     made: Mapping[str, str] = field(default_factory=dict)
 
     def untouched(self, index: int) -> str:
-        """A cell as it is: enough to draw rows by, and cheaper than a clean one."""
+        """Return a cell as it is: enough to draw rows by, and cheaper than a clean one."""
         name = self.names[index]
         return self.made.get(name) or self.source.column(name).sql
 
@@ -117,13 +116,13 @@ class Cells:
         return ", ".join(f"coalesce({cell}, '') AS t{i}" for i, cell in enumerate(cells))
 
     def view(self, engine: Engine) -> None:
-        """All rows that count as the view `searched`."""
+        """Make the view `searched` of all rows that count."""
         engine.run(
             f"CREATE OR REPLACE TEMP VIEW searched AS SELECT r, {self.clean} FROM {self.raw}_numbered WHERE {self.rows}"
         )
 
     def pick(self, engine: Engine, condition: str, more: str = "") -> None:
-        """Some rows as the table `picked`, their cells as they are: an engine would clean those of all rows first."""
+        """Make the table `picked` of some rows with their raw cells, because an engine would clean all rows first."""
         engine.run(
             f"CREATE OR REPLACE TEMP TABLE picked AS SELECT *{more} FROM {self.raw}_numbered "
             f"WHERE ({self.rows}) AND ({condition})"
@@ -149,7 +148,7 @@ def look_at(engine: Engine, cells: Cells) -> Looks:
 
 
 def _numbers(engine: Engine, source: Source, names: Sequence[str]) -> tuple[dict[str, Floats], frozenset[str]]:
-    """The cells of the sample as numbers, NaN where they are none, and the columns whose cells are dates."""
+    """Return the cells of the sample as numbers, NaN where they are none, and the columns whose cells are dates."""
     dated = [" OR ".join(f"t{i} LIKE '{pattern}'" for pattern in DATES) for i in range(len(names))]
     counted = [f"count(CASE WHEN {dated[i]} THEN 1 END), count(NULLIF(t{i}, ''))" for i in range(len(names))]
     counts = engine.rows(f"SELECT {', '.join(counted)} FROM sampled")[0]
@@ -164,7 +163,7 @@ def _numbers(engine: Engine, source: Source, names: Sequence[str]) -> tuple[dict
 def _drawn_by_value(
     engine: Engine, cells: Cells, many: Sequence[int], empty: np.int64, sampled: int, total: int
 ) -> dict[str, Look]:
-    """For each column with many values, all rows of some of those values that the sample does not show well."""
+    """Draw all rows of some values, for columns with many values that the sample does not represent well."""
     each = max(BY_VALUE // len(many), 1)
     chosen = {}
     for i in many:
@@ -191,7 +190,7 @@ def _drawn_by_value(
 
 
 def signed(values: Any) -> Hashes:
-    """Hashes as numbers of one type: one engine gives them unsigned."""
+    """Return hashes as signed numbers, because some engines return unsigned ones."""
     hashes: Hashes = np.asarray(values).astype(np.uint64 if np.asarray(values).dtype == np.uint64 else np.int64)
     return hashes.view(np.int64)
 

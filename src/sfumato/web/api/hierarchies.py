@@ -113,7 +113,7 @@ def keep(
         described = described_recipe(places, study, column, recipe_)
         tree = recipe_
     settings = ColumnSettings.checked(**(before.model_dump(exclude_none=True) | {"hierarchy": tree}))
-    changed = declared.with_columns({column: settings})
+    changed = declared.replace(columns={column: settings})
     keep_study(places, study, changed)
     return described | {"version": version_of(places.study(study))}
 
@@ -234,7 +234,7 @@ MOST_UNCOUNTED = 24  # columns in no figure that are looked at: each is a count 
 def counted_in(study: Study) -> Study:
     """The study with every undecided column as one that outsiders know, until somebody says otherwise."""
     names = undecided_columns(study)
-    counted = study.with_columns({name: ColumnSettings(role=Role.QUASI_IDENTIFIER) for name in names})
+    counted = study.replace(columns={name: ColumnSettings(role=Role.QUASI_IDENTIFIER) for name in names})
     if not counted.named(Role.QUASI_IDENTIFIER):
         raise InputError(
             "no column is a quasi-identifier",

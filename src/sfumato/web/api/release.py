@@ -91,7 +91,7 @@ def _chosen(
     checked(places, saved.study)
     refuse_changed(study_of(places, study), read_json(places.study(study) / "study.json"))
     if keep is not None:
-        saved = replace(saved, study=saved.study.with_channel(keep=tuple(keep)))
+        saved = replace(saved, study=saved.study.replace(channel={"keep": tuple(keep)}))
     return pick(saved, point=number)
 
 
@@ -258,7 +258,7 @@ def program(
         else:
             if "keep" in replayed.options:  # the search was made before these columns were chosen
                 lines.insert(0, "from dataclasses import replace")
-                kept = f"front.study.with_channel(keep={tuple(replayed.options['keep'])!r})"
+                kept = f"front.study.replace(channel={{'keep': {tuple(replayed.options['keep'])!r}}})"
                 lines += [f"front = replace(front, study={kept})"]
             lines += [f"choice = sf.pick(front, point={number})"]
         given = {name: value for name, value in replayed.options.items() if name != "keep"}

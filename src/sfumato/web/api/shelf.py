@@ -226,7 +226,7 @@ def changes_between(before: Study, now: Study) -> list[str]:
     """What differs between two declarations of one table, without what is searched for.
 
     >>> one = Study(data={"path": "p.csv"}, columns={"sex": {"role": "quasi_identifier"}, "job": {"role": "other"}})
-    >>> two = one.with_columns({"sex": ColumnSettings(role="sensitive")})
+    >>> two = one.replace(columns={"sex": ColumnSettings(role="sensitive")})
     >>> changes_between(one, two)
     ['sex was quasi-identifier, and is now sensitive.']
     """

@@ -49,7 +49,7 @@ def changed(study: Study, given: dict[str, Any]) -> Study:
         for name in ("delta", "gain", "engine", "points", "epsilon", "keep")
         if given.get(name) is not None
     }
-    return study.with_search(system="channel").with_channel(columns=(column,), **wanted)
+    return study.with_search(system="channel").replace(channel={"columns": (column,), **wanted})
 
 
 def front(places: Places, study: str, job: str) -> dict[str, Any]:
