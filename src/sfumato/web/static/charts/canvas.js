@@ -12,7 +12,9 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
 export function colours() {
   if (known) return known;
   const style = getComputedStyle(document.documentElement);
-  known = Object.fromEntries(NAMES.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  known = Object.fromEntries(
+    NAMES.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]),
+  );
   return known;
 }
 
@@ -37,7 +39,10 @@ export class Canvas {
   redraw() {
     if (this.asked) return;
     this.asked = true;
-    requestAnimationFrame(() => { this.asked = false; this.now(); });
+    requestAnimationFrame(() => {
+      this.asked = false;
+      this.now();
+    });
   }
 
   now() {
@@ -52,7 +57,10 @@ export class Canvas {
     }
     this.width = width;
     const pen = ready(this.canvas, width, this.height, sharp);
-    if (!this.over) { this.paint(pen, width, this.height, colours()); return; }
+    if (!this.over) {
+      this.paint(pen, width, this.height, colours());
+      return;
+    }
     if (!this.still) {
       this.still = new OffscreenCanvas(w, tall);
       this.paint(ready(this.still, width, this.height, sharp), width, this.height, colours());
@@ -80,18 +88,25 @@ function ready(canvas, width, height, sharp) {
 export class Scale {
   constructor(low, high, from, to, log = false) {
     this.log = log && low > 0;
-    if (low === high) { low -= this.log ? low / 2 : 0.5; high += 0.5; }
+    if (low === high) {
+      low -= this.log ? low / 2 : 0.5;
+      high += 0.5;
+    }
     Object.assign(this, { low, high, from, to });
   }
 
   place(value) {
     const f = this.log ? Math.log : (x) => x;
-    return this.from + ((f(value) - f(this.low)) / (f(this.high) - f(this.low))) * (this.to - this.from);
+    return (
+      this.from + ((f(value) - f(this.low)) / (f(this.high) - f(this.low))) * (this.to - this.from)
+    );
   }
 
   value(place) {
     const share = (place - this.from) / (this.to - this.from);
-    return this.log ? Math.exp(Math.log(this.low) + share * Math.log(this.high / this.low)) : this.low + share * (this.high - this.low);
+    return this.log
+      ? Math.exp(Math.log(this.low) + share * Math.log(this.high / this.low))
+      : this.low + share * (this.high - this.low);
   }
 
   ticks(most = 6) {
@@ -107,13 +122,22 @@ export class Scale {
     }
     const raw = (this.high - this.low) / most;
     const power = 10 ** Math.floor(Math.log10(raw));
-    const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((size) => size >= raw) ?? raw;
-    for (let value = Math.ceil(this.low / step) * step; value <= this.high + step * 1e-9; value += step) found.push(Math.abs(value) < step * 1e-9 ? 0 : value); // never -0
+    const step =
+      [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((size) => size >= raw) ?? raw;
+    for (
+      let value = Math.ceil(this.low / step) * step;
+      value <= this.high + step * 1e-9;
+      value += step
+    )
+      found.push(Math.abs(value) < step * 1e-9 ? 0 : value); // never -0
     return found;
   }
 }
 
-export const short = (value) => Math.abs(value) >= 1e7 ? `${+(value / 1e6).toPrecision(3)} million` : number(+value.toPrecision(4));
+export const short = (value) =>
+  Math.abs(value) >= 1e7
+    ? `${+(value / 1e6).toPrecision(3)} million`
+    : number(+value.toPrecision(4));
 
 export function axes(pen, colour, x, y, box, xTitle, yTitle, xText = short, yText = short) {
   pen.strokeStyle = colour.line;
@@ -122,12 +146,16 @@ export function axes(pen, colour, x, y, box, xTitle, yTitle, xText = short, yTex
   pen.textAlign = "right";
   for (const tick of y.ticks(5)) {
     const place = Math.round(y.place(tick)) + 0.5;
-    pen.beginPath(); pen.moveTo(box.left, place); pen.lineTo(box.right, place); pen.stroke();
+    pen.beginPath();
+    pen.moveTo(box.left, place);
+    pen.lineTo(box.right, place);
+    pen.stroke();
     pen.fillText(yText(tick), box.left - 6, place);
   }
   pen.textAlign = "center";
   pen.textBaseline = "top";
-  for (const tick of x.ticks(box.right - box.left < 340 ? 4 : 8)) pen.fillText(xText(tick), x.place(tick), box.bottom + 6);
+  for (const tick of x.ticks(box.right - box.left < 340 ? 4 : 8))
+    pen.fillText(xText(tick), x.place(tick), box.bottom + 6);
   pen.fillText(xTitle, (box.left + box.right) / 2, box.bottom + 22);
   pen.textAlign = "left";
   pen.textBaseline = "alphabetic";

@@ -32,11 +32,32 @@ function asSvg(chart, name) {
 }
 
 export function chartButtons(canvas, name) {
-  return h("span", { class: "row" }, button("PNG", () => asPng(canvas, name), { class: "plain small", "aria-label": `Save ${name} as PNG`, "data-save": "png" }), button("SVG", () => asSvg(canvas.chart, name), { class: "plain small", "aria-label": `Save ${name} as SVG`, "data-save": "svg" }));
+  return h(
+    "span",
+    { class: "row" },
+    button("PNG", () => asPng(canvas, name), {
+      class: "plain small",
+      "aria-label": `Save ${name} as PNG`,
+      "data-save": "png",
+    }),
+    button("SVG", () => asSvg(canvas.chart, name), {
+      class: "plain small",
+      "aria-label": `Save ${name} as SVG`,
+      "data-save": "svg",
+    }),
+  );
 }
 
 // A list as CSV, opened by spreadsheets: what a spreadsheet would run as a formula is marked as text.
 export function saveCsv(heads, rows, name) {
-  const cell = (value) => { const text = String(value ?? ""); const plain = /^[=+@]|^-(?!\d)/.test(text) ? `'${text}` : text; return /[",\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain; };
-  saveText([heads, ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n", name, "text/csv");
+  const cell = (value) => {
+    const text = String(value ?? "");
+    const plain = /^[=+@]|^-(?!\d)/.test(text) ? `'${text}` : text;
+    return /[",\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
+  };
+  saveText(
+    [heads, ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n",
+    name,
+    "text/csv",
+  );
 }
