@@ -80,8 +80,17 @@ def make_app(places: Places, options: Options | None = None) -> FastAPI:
     app.state.places, app.state.limits = places, limits
     app.state.keys = Keys(places.work)
     app.state.turns = defaultdict(asyncio.Lock)  # changes of one study are made one after another
-    for part in (study, study, study, front, front, release, front, release):
-        app.include_router(part.router, prefix="/api")
+    for router in (
+        study.enter_router,
+        study.open_router,
+        study.declare_router,
+        front.search_router,
+        front.explore_router,
+        release.publish_router,
+        front.other_router,
+        release.replay_router,
+    ):
+        app.include_router(router, prefix="/api")
     app.include_router(study.page)
     app.add_exception_handler(RefusedError, _refused)
     app.add_exception_handler(SfumatoError, _mistaken)

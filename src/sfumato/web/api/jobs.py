@@ -59,13 +59,12 @@ def _search(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, An
 
 def _other(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, Any]:
     """A search for channels, or an attack on a group's areas and the protection against it."""
-    from sfumato.web.api import systems as channels
-    from sfumato.web.api import systems as groups
+    from sfumato.web.api.systems import search_channel, search_groups
 
-    module = channels if about["kind"] == "channel" else groups
+    find = search_channel if about["kind"] == "channel" else search_groups
     watch = Watch(folder, about["with"].get("seconds"))
     shutil.rmtree(folder / "groups", ignore_errors=True)  # what an earlier try left
-    outcome = module.search(checked(places, read(folder / "run.toml")), about["with"], folder, watch)
+    outcome = find(checked(places, read(folder / "run.toml")), about["with"], folder, watch)
     return {"status": "stopped" if watch.stopped else "done", "found": outcome}
 
 

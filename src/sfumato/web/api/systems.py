@@ -99,7 +99,7 @@ def search_groups(
     if given.get("protect", True):
         how += _protected(study, report, folder, progress)
     (folder / "groups").mkdir(exist_ok=True)
-    write_json(folder / "groups" / "systems.json", plain(report))
+    write_json(folder / "groups" / "groups.json", plain(report))
     return {"points": len(report.get("protection", {}).get("points", ())), "how": how}
 
 
@@ -119,7 +119,7 @@ def _protected(study: Study, report: dict[str, Any], folder: Path, progress: Cal
 
 def findings(places: Places, study: str, job: str) -> dict[str, Any]:
     """What an attack and a protection found."""
-    path = places.job(study, job) / "groups" / "systems.json"
+    path = places.job(study, job) / "groups" / "groups.json"
     if not path.is_file():
         raise InputError("this attack has not ended yet", expected="one that has ended", remedy="wait, or stop it")
     declared = read(places.job(study, job) / "run.toml")

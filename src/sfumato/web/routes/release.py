@@ -54,7 +54,7 @@ async def releases(request: Request, study: StudyId) -> list[Listed]:
     return [Listed(**entry) for entry in await request.app.state.desks.ask("release.releases", study=study)]
 
 
-@publish_router.delete("/studies/{study}/releases/{release}")
+@publish_router.delete("/studies/{study}/releases/{release}", name="forget")
 async def forget_release(request: Request, study: StudyId, release: ReleaseId) -> dict[str, str]:
     """Delete a release of the workspace; the ledger still knows that it was made. `undo` brings it back."""
     folder = request.app.state.places.release(study, release)
