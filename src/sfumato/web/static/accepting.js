@@ -2,7 +2,8 @@
 import { button, fill, h } from "./dom.js";
 
 export function refused(findings, publish) {
-  const unstated = findings.filter((finding) => finding.rule === "unit"); // met by a declaration, never by a reason alone
+  // Met by a declaration, never by a reason alone.
+  const unstated = findings.filter((finding) => finding.rule === "unit");
   if (unstated.length)
     return h(
       "div",
@@ -12,10 +13,12 @@ export function refused(findings, publish) {
       h(
         "p",
         {},
-        "On Declare, give the column the role unit or household, or state there why every row is a person. Then search again.",
+        "On Declare, give the column the role unit or household, or state there why " +
+          "every row is a person. Then search again.",
       ),
     );
-  const keys = [...new Set(findings.map((finding) => finding.key))]; // one reason covers a rule, however often it is broken
+  // One reason covers a rule, however often it is broken.
+  const keys = [...new Set(findings.map((finding) => finding.key))];
   const reasons = keys.map((key) => [
     key,
     h("textarea", {
@@ -43,7 +46,8 @@ export function refused(findings, publish) {
     h(
       "p",
       {},
-      "Choose another point or other roles. Or accept every item with a reason of at least ten characters; the reasons are recorded in the internal report.",
+      "Choose another point or other roles. Or accept every item with a reason of at " +
+        "least ten characters; the reasons are recorded in the internal report.",
     ),
     button(
       "Accept and publish",

@@ -1,7 +1,7 @@
 // The HTTP interface; every error comes as {what, expected, try}.
-import { button, error, fill, h, toast } from "./dom.js";
+import { button, byId, error, fill, h, toast } from "./dom.js";
 import { askForKey, authorization } from "./session.js";
-import { state } from "./state.js";
+import { here, state } from "./state.js";
 
 export class Refused extends Error {
   constructor(found, stale = false) {
@@ -14,7 +14,7 @@ export class Refused extends Error {
 const busy = new Set();
 
 function show() {
-  const place = document.getElementById("busy");
+  const place = byId("busy");
   place.textContent = [...busy].at(-1)?.text ?? "";
   place.classList.toggle("on", busy.size > 0);
 }
@@ -95,9 +95,9 @@ export async function newSession() {
 
 // Whether the server answers: a banner while it does not, and a way back in.
 let lost = false;
-export function connection(here) {
-  if (lost === !here) return;
-  lost = !here;
+export function connection(answers) {
+  if (lost === !answers) return;
+  lost = !answers;
   fill(
     document.getElementById("connection"),
     lost &&
@@ -108,7 +108,9 @@ export function connection(here) {
         h(
           "span",
           {},
-          "What is shown may be out of date, and nothing can be changed. Searches and releases that are done are kept. Start the server again in its terminal (sfumato serve FOLDER); this page then asks for the new key.",
+          "What is shown may be out of date, and nothing can be changed. Searches and " +
+            "releases that are done are kept. Start the server again in its terminal " +
+            "(sfumato serve FOLDER); this page then asks for the new key.",
         ),
         h(
           "div",
@@ -136,6 +138,7 @@ export async function removeWithUndo(path, text, done) {
 
 // Change what is declared. Changes are sent one after another, each applied to what the one before has left: of a
 // section that is given, only what differs from the study as it was shown is changed.
+/** @type {Promise<unknown>} */
 let turn = Promise.resolve();
 export function changeStudy(changes, says) {
   const shown = structuredClone(state.declared.study);
@@ -157,7 +160,8 @@ export function changeStudy(changes, says) {
 }
 
 const SECTIONS = ["data", "columns", "search", "groups"];
-function rebased(given, shown, now) {
+// What is declared now, with what was changed since it was shown.
+export function rebased(given, shown, now) {
   const made = { ...now };
   for (const name of new Set([...Object.keys(given), ...Object.keys(shown)])) {
     if (JSON.stringify(given[name]) === JSON.stringify(shown[name])) continue;
@@ -174,6 +178,16 @@ export function query(values) {
   const text = found.toString();
   return text ? `?${text}` : "";
 }
+
+// A point of the search that is shown; where an answer is offered, under its own suppression.
+/**
+ * @param {number} id
+ * @param {any} offer
+ * @param {string} [part]
+ */
+export const pointAddress = (id, offer, part = "") =>
+  `${here()}/jobs/${state.job}/points/${id}${part}` +
+  query(offer ? { size: offer.suppress_below, diversity: offer.diversity_below } : {});
 
 // Do something and tell what went wrong, in place or at the top of the page.
 export async function attempt(act, place) {

@@ -13,9 +13,21 @@ const WHAT = {
   bound:
     "The smallest error that any channel with this privacy and δ can have (proven by linear programming)",
   worst: "The highest posterior probability of any category given any report; at most δ",
-  gain: "How many times more likely the most telling report makes a category than its share does; rare categories have the largest",
+  gain:
+    "How many times more likely the most telling report makes a category than its " +
+    "share does; rare categories have the largest",
   epsilon: "ε of local differential privacy; infinite where some report excludes a category",
 };
+
+// What is said where other columns are released too.
+function keptToo(front) {
+  if (!front.keep?.length) return "";
+  const cap = front.epsilon_cap === null ? "∞" : front.epsilon_cap.toFixed(3);
+  return (
+    ` ε is at most ${cap}, because ${front.keep.join(", ")} will be released too. These figures are ` +
+    "for someone who has the report alone; those of the release are given the other columns."
+  );
+}
 
 export async function drawChannel(place) {
   const front = await attempt(() =>
@@ -52,7 +64,7 @@ export async function drawChannel(place) {
     logY: true,
     yText: (value) => value.toExponential(0),
     marked: () => points.findIndex((point) => point.id === state.point),
-    picked: (place) => choose(points[place].id),
+    picked: (at) => choose(points[at].id),
   });
   const rows = () =>
     fill(
@@ -146,12 +158,14 @@ export async function drawChannel(place) {
           columns: found.categories,
           label: "probability of each report given the truth",
           text: (row, column, value) =>
-            `a true “${found.categories[column]}” is reported as “${found.outputs_shown[row]}” with probability ${value.toFixed(4)}`,
+            `a true “${found.categories[column]}” is reported as ` +
+            `“${found.outputs_shown[row]}” with probability ${value.toFixed(4)}`,
         }),
         h(
           "figcaption",
           {},
-          `Reports down, truths across; the stronger the colour, the more probable${found.left_out ? `; ${plural(found.left_out, "rare report")} not shown` : ""}`,
+          "Reports down, truths across; the stronger the colour, the more " +
+            `probable${found.left_out ? `; ${plural(found.left_out, "rare report")} not shown` : ""}`,
         ),
       ),
       h(
@@ -172,7 +186,10 @@ export async function drawChannel(place) {
     h(
       "p",
       { class: "quiet" },
-      `${plural(points.length, "channel")} for ${front.columns.join(", ")}: ${front.categories} categories of ${number(front.records)} records, δ = ${front.delta}, designed for ${front.designed_for}; ${front.how}.${front.keep?.length ? ` ε is at most ${front.epsilon_cap === null ? "∞" : front.epsilon_cap.toFixed(3)}, because ${front.keep.join(", ")} will be released too. These figures are for someone who has the report alone; those of the release are given the other columns.` : ""}`,
+      `${plural(points.length, "channel")} for ${front.columns.join(", ")}: ` +
+        `${front.categories} categories of ${number(front.records)} records, δ = ` +
+        `${front.delta}, designed for ${front.designed_for}; ` +
+        `${front.how}.${keptToo(front)}`,
     ),
     h(
       "div",

@@ -1,5 +1,18 @@
 // Elements are made from text, never from markup: a column called <script> is only a name.
 
+// A part of the frame (index.html), or an element that the step that asks for it has drawn.
+/**
+ * @param {string} id
+ * @returns {any}
+ */
+export const byId = (id) => document.getElementById(id);
+
+/**
+ * @param {string} tag
+ * @param {Record<string, any>} [properties]
+ * @param {...any} children
+ * @returns {any}
+ */
 export function h(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(properties || {})) {
@@ -53,6 +66,10 @@ export function fill(parent, ...children) {
   return parent;
 }
 
+/**
+ * @param {number | null | undefined} share
+ * @param {number} [digits]
+ */
 export const percent = (share, digits = 1) =>
   share === null || share === undefined
     ? "–"
@@ -64,24 +81,36 @@ export const percent = (share, digits = 1) =>
           ? "> 99.9 %" // what is not all never reads so
           : `${(share * 100).toFixed(share === 0 || share === 1 ? 0 : digits)} %`;
 
+/** @param {number | null | undefined} ratio */
 export const times = (ratio) =>
   ratio === null || ratio === undefined ? "–" : `${ratio.toFixed(2)} ×`;
 
 const WHOLE = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 }); // one for all: making it is what costs
 
+/** @param {number | null | undefined} value */
 export function number(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (Number.isInteger(value) || Math.abs(value) >= 1000) return WHOLE.format(value);
   return Number(value.toPrecision(4)).toString();
 }
 
+/**
+ * @param {number} count
+ * @param {string} word
+ * @param {string} [many]
+ */
 export const plural = (count, word, many = `${word}s`) =>
   `${number(count)} ${count === 1 ? word : many}`;
 
 // Records that the missing rule left out, behind other counts; nothing where there are none.
+/**
+ * @param {number} count
+ * @param {number} entered
+ */
 export const leftOut = (count, entered) =>
   count > 0
-    ? `, ${plural(count, "record")} of the source left out because of missing values (${percent(count / (count + entered))})`
+    ? `, ${plural(count, "record")} of the source left out because of missing values ` +
+      `(${percent(count / (count + entered))})`
     : "";
 
 // A number with its definition one hover, one tab or one click away.

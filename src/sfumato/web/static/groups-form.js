@@ -171,7 +171,9 @@ export async function declareGroups(saved = () => go({ step: "search" })) {
     h(
       "p",
       {},
-      "An attacker learns from another file, in which the group is named, how its members look, and counts such people per area of your file. Say who is in the group, and which columns both files share.",
+      "An attacker learns from another file, in which the group is named, how its " +
+        "members look, and counts such people per area of your file. Say who is in the " +
+        "group, and which columns both files share.",
     ),
     says,
     h(

@@ -23,6 +23,8 @@ export async function drawGroups(place) {
         protection.signals.some((signal) => signal.outliers_after.includes(area)),
       )
     : [];
+  const bound =
+    (chosen?.bound ?? null) === null ? "" : ` (proven lower bound ${chosen.bound.toFixed(1)})`;
   fill(
     place,
     h("h1", {}, `Where ${attack.group} people are`),
@@ -30,7 +32,9 @@ export async function drawGroups(place) {
     h(
       "p",
       { class: "quiet" },
-      `${attack.attacker[0].toUpperCase()}${attack.attacker.slice(1)} attacker, learned from ${attack.auxiliary}; ${plural(areas.length, "area")}. Red areas must not be identified.`,
+      `${attack.attacker[0].toUpperCase()}${attack.attacker.slice(1)} attacker, ` +
+        `learned from ${attack.auxiliary}; ${plural(areas.length, "area")}. Red areas ` +
+        "must not be identified.",
     ),
     protection &&
       h(
@@ -47,12 +51,18 @@ export async function drawGroups(place) {
           h(
             "span",
             {},
-            `Some signals still show ${left.join(", ")} as outliers, which the attacks do not rank first: see below.`,
+            `Some signals still show ${left.join(", ")} as outliers, ` +
+              "which the attacks do not rank first: see below.",
           ),
         h(
           "span",
           {},
-          `${plural(chosen.swaps, "swap")} at a cost of ${number(chosen.cost)}${chosen.bound === null ? "" : ` (proven lower bound ${chosen.bound.toFixed(1)})`}; loss ${percent(chosen.loss, 3)}; found ${protection.found_before} before, ${chosen.sealed.areas} after, over ${plural(chosen.sealed.attacks, "sealed attack")} that no plan was fitted to or chosen by.`,
+          `${plural(chosen.swaps, "swap")} at a cost of ` +
+            `${number(chosen.cost)}${bound}; ` +
+            `loss ${percent(chosen.loss, 3)}; found ${protection.found_before} before, ` +
+            `${chosen.sealed.areas} after, over ` +
+            `${plural(chosen.sealed.attacks, "sealed attack")} that no plan was fitted to ` +
+            "or chosen by.",
         ),
       ),
     h(
@@ -86,40 +96,38 @@ export async function drawGroups(place) {
             ),
       ),
       protection &&
-        protection.signals
-          .slice(0, 4)
-          .map((signal) =>
+        protection.signals.slice(0, 4).map((signal) =>
+          h(
+            "div",
+            { class: "card" },
             h(
-              "div",
-              { class: "card" },
+              "h2",
+              {},
+              signal.name === "truth"
+                ? "The truth before and after"
+                : `Attacker ${signal.name}, before and after`,
+            ),
+            bars(signal.before, {
+              labels: protection.areas.map((area) => area.area),
+              second: signal.after,
+              height: 220,
+              marked: (at) => sensitive.includes(protection.areas[at].area),
+              label: `${signal.name} before and after`,
+            }),
+            h(
+              "p",
+              { class: "quiet" },
               h(
-                "h2",
+                "small",
                 {},
-                signal.name === "truth"
-                  ? "The truth before and after"
-                  : `Attacker ${signal.name}, before and after`,
-              ),
-              bars(signal.before, {
-                labels: protection.areas.map((area) => area.area),
-                second: signal.after,
-                height: 220,
-                marked: (at) => sensitive.includes(protection.areas[at].area),
-                label: `${signal.name} before and after`,
-              }),
-              h(
-                "p",
-                { class: "quiet" },
-                h(
-                  "small",
-                  {},
-                  h("span", { class: "swatch", style: "background:var(--faint)" }),
-                  "before ",
-                  h("span", { class: "swatch", style: "background:var(--accent)" }),
-                  `after; outliers left: ${signal.outliers_after.join(", ") || "none"}`,
-                ),
+                h("span", { class: "swatch", style: "background:var(--faint)" }),
+                "before ",
+                h("span", { class: "swatch", style: "background:var(--accent)" }),
+                `after; outliers left: ${signal.outliers_after.join(", ") || "none"}`,
               ),
             ),
           ),
+        ),
     ),
     protection &&
       h("div", { class: "card" }, h("h2", {}, "Cost and sensitive areas still identified"), points),

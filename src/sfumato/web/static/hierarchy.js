@@ -1,7 +1,7 @@
 // The hierarchy of a column: a recipe with a live histogram, an import, or a tree that is edited by hand.
 import { attempt, get, post, put, query } from "./api.js";
 import { bars } from "./charts/bars.js";
-import { button, field, fill, h, later, plural, select, tabs } from "./dom.js";
+import { button, byId, field, fill, h, later, plural, select, tabs } from "./dom.js";
 import { levelsTable } from "./levels.js";
 import { KINDS, recipeOptions } from "./recipes.js";
 import { here } from "./state.js";
@@ -230,7 +230,7 @@ export async function editHierarchy(column, about, saved) {
         ),
       ),
     );
-    document.getElementById("discard").focus();
+    byId("discard").focus();
   }
   const dialog = h(
     "dialog",

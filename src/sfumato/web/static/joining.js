@@ -1,6 +1,6 @@
 // How the values of one column may be joined by a search over cuts, and its own rule for missing values.
 import { attempt, changeStudy, get, query } from "./api.js";
-import { button, field, fill, h, plural, select } from "./dom.js";
+import { button, field, h, plural, select } from "./dom.js";
 import { here, state } from "./state.js";
 
 const BY = {
@@ -8,7 +8,9 @@ const BY = {
   value: "Numbers are ordered by value.",
   tree: "The order is that of the hierarchy file.",
   alphabet:
-    "No order is declared, so these values are in alphabetical order, and neighbours in that order are joined. If they have a natural order (small, medium, large), arrange them in it.",
+    "No order is declared, so these values are in alphabetical order, and " +
+    "neighbours in that order are joined. If they have a natural order (small, " +
+    "medium, large), arrange them in it.",
 };
 const MOST = 2000;
 const lines = (text) =>

@@ -65,7 +65,12 @@ function drawn(found) {
     h(
       "p",
       {},
-      `The file ${found.data} would have ${plural(found.released, "record")} (${number(found.suppressed)} suppressed${leftOut(found.left_out, found.records)}, loss ${percent(found.loss)}) and ${plural(recoded.length + kept.length, "column")}: ${number(recoded.length)} changed, ${number(kept.length)} unchanged, ${number(held.length)} left out.`,
+      `The file ${found.data} would have ${plural(found.released, "record")} ` +
+        `(${number(found.suppressed)} ` +
+        `suppressed${leftOut(found.left_out, found.records)}, loss ` +
+        `${percent(found.loss)}) and ${plural(recoded.length + kept.length, "column")}: ` +
+        `${number(recoded.length)} changed, ${number(kept.length)} unchanged, ` +
+        `${number(held.length)} left out.`,
     ),
     table("Columns of the release", ["column", "what is released"], rows),
     h("h3", { style: "margin-top:.8rem" }, "Ten of its rows"),

@@ -1,8 +1,13 @@
-// A hierarchy with its levels as columns, as a table: each label with its records; names can be changed where they stand.
+// A hierarchy with its levels as columns, as a table: each label with its records; names can be changed where they
+// stand.
 import { fill, h, number, plural } from "./dom.js";
 
 const MOST = 150; // rows; the picture and the tree show the rest
 
+/**
+ * @param {any} found
+ * @param {((level: number, label: string, to: string) => void) | null} [rename]
+ */
 export function levelsTable(found, rename = null) {
   const paths = found.paths.slice(0, MOST);
   const last = found.height;

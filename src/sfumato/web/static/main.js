@@ -1,6 +1,6 @@
 // The frame: steps, the stream of jobs, what stands where.
 import { attempt, changeStudy, connection, get, newSession, settled } from "./api.js";
-import { button, error, fill, h } from "./dom.js";
+import { button, byId, error, fill, h } from "./dom.js";
 import { askForKey, entered, follow } from "./session.js";
 import { showAs } from "./show-as.js";
 import { go, here, onChange, readAddress, state, tell } from "./state.js";
@@ -11,6 +11,7 @@ import { publishStep } from "./steps/publish.js";
 import { searchStep } from "./steps/search.js";
 import { watchTips } from "./tips.js";
 
+/** @type {[string, string, string, (place: HTMLElement) => Promise<any>][]} */
 const STEPS = [
   ["open", "Open", "Choose a table", openStep],
   ["declare", "Declare", "Declare the role of each column", declareStep],
@@ -18,7 +19,8 @@ const STEPS = [
   ["explore", "Explore", "Look, ask, compare", exploreStep],
   ["publish", "Publish", "Release, verify, download", publishStep],
 ];
-const main = document.getElementById("main");
+const main = byId("main");
+/** @type {(() => void) | null} */
 let leave = null;
 let drawn = 0;
 
@@ -50,7 +52,7 @@ function progress(name) {
 
 function frame() {
   fill(
-    document.getElementById("steps"),
+    byId("steps"),
     STEPS.map(([name, title, says], place) =>
       button(
         [
@@ -69,11 +71,11 @@ function frame() {
       ),
     ),
   );
-  const where = document.getElementById("where");
+  const where = byId("where");
   fill(where, state.declared ? state.declared.name : "");
   where.title = state.declared?.name ?? "";
   fill(
-    document.getElementById("tools"),
+    byId("tools"),
     state.study &&
       button("Show as …", () => showAs(), {
         class: "plain",
@@ -89,7 +91,8 @@ async function draw() {
   for (const dialog of document.querySelectorAll("dialog")) dialog.remove(); // it was about what is left now
   frame();
   fill(main, h("p", { class: "quiet" }, "Loading …"));
-  const notice = document.getElementById("notice");
+  const notice = byId("notice");
+  /** @type {Node[]} */
   let lost = [];
   if (state.study && state.declared?.id !== state.study) {
     const found = await attempt(() => get(here()));
@@ -102,7 +105,7 @@ async function draw() {
     }
     state.declared = found ?? null;
   }
-  const [, title, , step] = STEPS.find(([name]) => name === state.step);
+  const [, title, , step] = STEPS.find(([name]) => name === state.step) ?? STEPS[0];
   document.title = `${title} · Sfumato`;
   frame();
   const place = h("div", { class: `step ${state.step}` });
@@ -131,7 +134,9 @@ function changedTable() {
     h(
       "span",
       {},
-      "Roles, hierarchies and searches were made for the earlier one, so nothing is searched or published until you accept the table as it is now and check the roles again.",
+      "Roles, hierarchies and searches were made for the earlier one, so nothing is " +
+        "searched or published until you accept the table as it is now and check the " +
+        "roles again.",
     ),
     h(
       "div",
@@ -154,7 +159,7 @@ async function changedElsewhere({ study, version }) {
   const found = version && (await get(here()).catch(() => null));
   if (version && (!found || found.version === state.declared?.version)) return;
   fill(
-    document.getElementById("notice"),
+    byId("notice"),
     h(
       "div",
       { class: "warning", id: "elsewhere" },
@@ -197,7 +202,7 @@ function listen() {
       tell("job");
       if (before?.status !== job.status) frame();
       if (job.status === "killed" && before?.status === "running")
-        fill(document.getElementById("notice"), error(job.error));
+        fill(byId("notice"), error(job.error));
     },
     connection,
     newSession,

@@ -47,7 +47,9 @@ export function channelForm(start) {
     h(
       "p",
       {},
-      "Each value of the column is replaced by a report drawn at random. The distribution can be estimated from many reports; a single report reveals little about one person.",
+      "Each value of the column is replaced by a report drawn at random. The " +
+        "distribution can be estimated from many reports; a single report reveals " +
+        "little about one person.",
     ),
     h(
       "div",
@@ -77,7 +79,9 @@ export function channelForm(start) {
           h(
             "small",
             {},
-            "Someone who has a whole row knows more than the report. With other columns, ε is bounded, so that a report raises no share above the limit of the policy, and the error is larger.",
+            "Someone who has a whole row knows more than the report. With other columns, ε " +
+              "is bounded, so that a report raises no share above the limit of the policy, " +
+              "and the error is larger.",
           ),
         ),
         h(
@@ -127,7 +131,10 @@ export function groupsForm(start, again) {
     h(
       "p",
       {},
-      "An attacker learns from another file which characteristics members of the group have, counts such people per area, and sees where they are concentrated. The protection swaps as few records as possible until no attack identifies the areas.",
+      "An attacker learns from another file which characteristics members of the " +
+        "group have, counts such people per area, and sees where they are concentrated. " +
+        "The protection swaps as few records as possible until no attack identifies the " +
+        "areas.",
     ),
     h(
       "ul",

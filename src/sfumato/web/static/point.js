@@ -1,7 +1,6 @@
-// One point in detail; and two points record by record: who pays.
-import { attempt, get, query } from "./api.js";
+// One point in detail.
+import { attempt, get, pointAddress } from "./api.js";
 import { bars } from "./charts/bars.js";
-import { curves } from "./charts/curves.js";
 import {
   button,
   defined,
@@ -12,17 +11,20 @@ import {
   number,
   percent,
   plural,
-  select,
   table,
   times,
 } from "./dom.js";
 import { valueText } from "./settings.js";
-import { go, headlines, here, measure, state } from "./state.js";
+import { go } from "./state.js";
 import { drawWhole } from "./whole.js";
 
 let asked = 0;
 
 // What is warned of before anything is published: somebody stands alone, or a sensitive value follows from the class.
+/**
+ * @param {any} figures
+ * @param {{ruled?: Record<string, string>, policy?: Record<string, any>}} rules
+ */
 function warnings(figures, { ruled = {}, policy = {} }) {
   const told = [];
   const [k, l, apart] = [ruled.k, ruled.l, ruled.t].map((name) => figures[name]?.after);
@@ -33,7 +35,9 @@ function warnings(figures, { ruled = {}, policy = {} }) {
     );
   if (apart >= policy.t && policy.t < 1)
     told.push(
-      `t is ${number(apart)}, not below the ${number(policy.t)} of your policy: in some classes the shares of sensitive values are far from those in the whole table, which tells something about everybody in them.`,
+      `t is ${number(apart)}, not below the ${number(policy.t)} of your policy: in ` +
+        "some classes the shares of sensitive values are far from those in the whole " +
+        "table, which tells something about everybody in them.",
     );
   return (
     told.length > 0 &&
@@ -57,7 +61,9 @@ function hiddenWhole(columns) {
       h(
         "span",
         {},
-        `${number(hidden.length)} of ${plural(columns.length, "column")} are hidden whole. More is kept by finer groups or by different groups for different records, by hierarchies with more levels, or with fewer quasi-identifiers.`,
+        `${number(hidden.length)} of ${plural(columns.length, "column")} are hidden ` +
+          "whole. More is kept by finer groups or by different groups for different " +
+          "records, by hierarchies with more levels, or with fewer quasi-identifiers.",
       ),
       h(
         "div",
@@ -71,16 +77,10 @@ function hiddenWhole(columns) {
 
 export async function drawPoint(card, offer, id, publish, front) {
   const mine = ++asked;
-  await new Promise((done) => setTimeout(done, 60)); // an arrow key held down passes many points: only the last is measured
+  // An arrow key held down passes many points: only the last is measured.
+  await new Promise((done) => setTimeout(done, 60));
   if (mine !== asked) return;
-  const found = await attempt(
-    () =>
-      get(
-        `${here()}/jobs/${state.job}/points/${id}${query(offer ? { size: offer.suppress_below, diversity: offer.diversity_below } : {})}`,
-        "measuring the point …",
-      ),
-    card,
-  );
+  const found = await attempt(() => get(pointAddress(id, offer), "measuring the point …"), card);
   if (!found || mine !== asked) return;
   const whole = h("div", {});
   const tile = ([name, each]) =>
@@ -102,7 +102,8 @@ export async function drawPoint(card, offer, id, publish, front) {
     h(
       "p",
       {},
-      `Loss ${found.drawn ? "at most " : ""}${percent(found.loss)}, suppresses ${plural(found.suppressed, "record")}${leftOut(front.left_out, front.rows)}.`,
+      `Loss ${found.drawn ? "at most " : ""}${percent(found.loss)}, suppresses ` +
+        `${plural(found.suppressed, "record")}${leftOut(front.left_out, front.rows)}.`,
       found.table_error.after !== null && [
         " ",
         defined("Error of two-way tables", found.table_error.sentence),
@@ -151,7 +152,9 @@ export async function drawPoint(card, offer, id, publish, front) {
         h(
           "small",
           {},
-          `Records of ${plural(found.divided, "combination")} of values are in several classes. Which of them are where is drawn at publication, so ℓ and t may differ a little in the file.`,
+          `Records of ${plural(found.divided, "combination")} of values are in several ` +
+            "classes. Which of them are where is drawn at publication, so ℓ and t may " +
+            "differ a little in the file.",
         ),
       ),
     h(
@@ -244,160 +247,4 @@ export async function drawPoint(card, offer, id, publish, front) {
   setTimeout(() => {
     if (mine === asked) drawWhole(whole, offer, id, () => mine === asked);
   }, 400); // it reads the table: not for points that are passed by
-}
-
-export async function drawComparison(place, one, two, close) {
-  if (two === null) {
-    fill(place);
-    return;
-  }
-  const chosen = place.dataset.measure ?? headlines()[0].name;
-  const [found, ...both] = await Promise.all([
-    attempt(
-      () =>
-        get(
-          `${here()}/jobs/${state.job}/compare${query({ one, two, measure: chosen })}`,
-          "comparing record by record …",
-        ),
-      place,
-    ),
-    ...[one, two].map((id) =>
-      attempt(() => get(`${here()}/jobs/${state.job}/points/${id}`), place),
-    ),
-  ]);
-  if (!found || both.some((each) => !each)) return;
-  const [a, b] = both;
-  const wordOf = (point, column) =>
-    point.words.find((word) => word === column || word.startsWith(`${column} `)) ?? "";
-  const sides = [
-    ["loss", percent(a.loss), percent(b.loss)],
-    ["suppressed", number(a.suppressed), number(b.suppressed)],
-    ...Object.entries(a.figures)
-      .filter(([, each]) => !each.reason)
-      .map(([name, each]) => [
-        each.title,
-        valueText(name)(each.after),
-        valueText(name)(b.figures[name]?.after),
-      ]),
-    ...a.columns.map((column) => [
-      column.name,
-      wordOf(a, column.name).replace(`${column.name} `, "") || "unchanged",
-      wordOf(b, column.name).replace(`${column.name} `, "") || "unchanged",
-    ]),
-  ];
-  const able = state.about.measures
-    .filter((each) => ["sizes", "sensitive", "cells"].includes(each.reads))
-    .map((each) => [each.name, each.title]);
-  fill(
-    place,
-    h(
-      "div",
-      { class: "card", id: "who-pays" },
-      h(
-        "div",
-        { class: "row spread" },
-        h("h2", {}, `Effect on records: point ${one} (A) against point ${two} (B)`),
-        h(
-          "div",
-          { class: "row" },
-          select(
-            able,
-            chosen,
-            (next) => {
-              place.dataset.measure = next;
-              drawComparison(place, one, two, close);
-            },
-            { "aria-label": "Measure" },
-          ),
-          button("Close", close, { class: "plain small" }),
-        ),
-      ),
-      table(
-        "Two points side by side",
-        ["figure", `A: point ${one}`, `B: point ${two}`],
-        sides.map(([name, ...cells]) => [
-          h("td", {}, h("b", {}, name)),
-          ...cells.map((cell, at) =>
-            h("td", { class: cells[0] === cells[1] ? "wrap quiet" : at ? "wrap" : "wrap" }, cell),
-          ),
-        ]),
-        { id: "side-by-side", style: "margin-bottom:.8rem" },
-      ),
-      h(
-        "div",
-        { class: "halves" },
-        h(
-          "div",
-          {},
-          h(
-            "figure",
-            {},
-            curves(
-              [
-                { x: found.share, y: found.curves[0], colour: "second" },
-                { x: found.share, y: found.curves[1], colour: "ink", dashed: true },
-              ],
-              {
-                label: "the measure of every record under both points, sorted",
-                xTitle: "share of the records, worst first",
-                yTitle: found.title,
-                logY: true,
-                xText: (value) => percent(value, 0),
-              },
-            ),
-            h(
-              "figcaption",
-              {},
-              h("span", { class: "swatch", style: "background:var(--second)" }),
-              `A: point ${one} `,
-              h("span", { class: "swatch", style: "background:var(--ink)" }),
-              `B: point ${two} (dashed). One number per record, each curve sorted by itself.`,
-            ),
-          ),
-          h(
-            "div",
-            { class: "tiles" },
-            figure(
-              number(found.better),
-              "records better off under B",
-              "Records whose own figure is better under B than under A",
-            ),
-            figure(
-              number(found.worse),
-              "records worse off under B",
-              "Records whose own figure is worse under B than under A",
-            ),
-            figure(number(found.same), "the same", "Records whose figure does not change"),
-          ),
-        ),
-        h(
-          "div",
-          {},
-          h(
-            "h3",
-            {},
-            defined(
-              "Who gains and who loses under B",
-              "The mean change over records with a value, for values that at least 1 % of the records have",
-            ),
-          ),
-          found.who.length
-            ? table(
-                "Who gains and who loses",
-                ["people with", "records", "mean change"],
-                found.who.map((each) => [
-                  `${each.column} = ${each.value}`,
-                  number(each.records),
-                  h(
-                    "td",
-                    { style: each.gain < 0 ? "color:var(--second)" : "color:var(--accent)" },
-                    `${each.gain < 0 ? "worse" : "better"} by ${number(Math.abs(each.gain))}`,
-                  ),
-                ]),
-              )
-            : h("p", { class: "quiet" }, "No differences."),
-        ),
-      ),
-    ),
-  );
 }

@@ -1,4 +1,5 @@
-// The list of points: sorted by any figure, linked to the map, saved as CSV. One stop of the Tab key; arrows move in it.
+// The list of points: sorted by any figure, linked to the map, saved as CSV. One stop of the Tab key; arrows move
+// in it.
 import { saveCsv } from "./charts/saving.js";
 import { button, fill, h, number, percent, plural, times } from "./dom.js";
 import { valueText } from "./settings.js";

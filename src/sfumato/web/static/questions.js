@@ -154,7 +154,8 @@ export function questions(front, choose) {
           h(
             "span",
             {},
-            `Every recoding with these labels loses at least ${tidy(found.floor.loss)} % at this k, which is proven; this one loses ${times(found.floor.ratio)} that.`,
+            `Every recoding with these labels loses at least ${tidy(found.floor.loss)} % at ` +
+              `this k, which is proven; this one loses ${times(found.floor.ratio)} that.`,
           ),
         h(
           "div",

@@ -20,11 +20,16 @@ const numbers = (text) =>
 const value = (input) => (input.value.trim() === "" ? undefined : Number(input.value));
 
 // A round width that makes about sixteen groups: 1, 2 or 5 times a power of ten.
+/**
+ * @param {number} span
+ * @param {number} unit
+ */
 export function roundWidth(span, unit) {
   const wanted = Math.max(span / 16, unit);
   const power = 10 ** Math.floor(Math.log10(wanted));
   return Math.max(
-    [1, 2, 5, 10].map((digit) => digit * power).find((each) => each >= wanted * 0.999),
+    [1, 2, 5, 10].map((digit) => digit * power).find((each) => each >= wanted * 0.999) ??
+      10 * power,
     unit,
   );
 }

@@ -30,7 +30,9 @@ export function releaseList() {
         h(
           "div",
           { class: "warning" },
-          "Several releases of one table can together disclose more than each alone. Each new one is compared with those before, and refused where they give too much together.",
+          "Several releases of one table can together disclose more than each alone. Each " +
+            "new one is compared with those before, and refused where they give too much " +
+            "together.",
         ),
       found.length > 0 &&
         h(
@@ -39,7 +41,10 @@ export function releaseList() {
           h(
             "small",
             {},
-            "Only the public pack (data, dictionary, report for readers) may be handed out. The internal record holds the source’s path and digest, the hierarchies and exact counts: keep it confidential. Each report has a button that prints it or saves it as PDF.",
+            "Only the public pack (data, dictionary, report for readers) may be handed out. " +
+              "The internal record holds the source’s path and digest, the hierarchies and " +
+              "exact counts: keep it confidential. Each report has a button that prints it or " +
+              "saves it as PDF.",
           ),
         ),
       found.length ? found.map(drawOne) : h("p", { class: "quiet" }, "None yet."),
@@ -71,7 +76,9 @@ export function releaseList() {
           h(
             "small",
             {},
-            `${release.says}, loss ${percent(release.loss)}, ${plural(release.released, "record")} released, ${number(release.suppressed)} suppressed${leftOut(release.left_out, release.records)}`,
+            `${release.says}, loss ${percent(release.loss)}, ` +
+              `${plural(release.released, "record")} released, ${number(release.suppressed)} ` +
+              `suppressed${leftOut(release.left_out, release.records)}`,
           ),
         ),
         release.about.reason && h("div", {}, h("small", {}, `“${release.about.reason}”`)),

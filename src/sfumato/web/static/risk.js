@@ -19,7 +19,8 @@ const GROUPS = [
 const NAMES = GROUPS.map(([low, high]) =>
   low === high ? String(low) : high === Infinity ? `${low}+` : `${low}–${high}`,
 );
-// A share that should be small is bad where there is any; a number that should be large where it says that one is alone.
+// A share that should be small is bad where there is any; a number that should be large where it says that one is
+// alone.
 const isBad = (measure, value) =>
   measure.direction === "max" ? value < 2 : measure.headline.warns && value > 0;
 
@@ -204,7 +205,8 @@ export function riskCard() {
         ],
       );
   }
-  // The roles have changed: what was measured, or is being measured, is of others. Records at risk wait for the new figures.
+  // The roles have changed: what was measured, or is being measured, is of others. Records at risk wait for the new
+  // figures.
   const stale = () => {
     fresh = false;
     drawing += 1;
@@ -257,7 +259,10 @@ function draw(card, audit) {
     h(
       "p",
       { class: "quiet", id: "counted" },
-      `${number(audit.rows)} records${audit.units ? ` of ${plural(audit.units, "person")}` : ""} in ${plural(audit.classes, "class", "classes")}: groups of records with the same quasi-identifiers.${audit.units ? " Classes count persons." : ""}`,
+      `${number(audit.rows)} ` +
+        `records${audit.units ? ` of ${plural(audit.units, "person")}` : ""} in ` +
+        `${plural(audit.classes, "class", "classes")}: groups of records with the same ` +
+        `quasi-identifiers.${audit.units ? " Classes count persons." : ""}`,
     ),
     audit.left_out > 0 &&
       h(
@@ -269,16 +274,20 @@ function draw(card, audit) {
           h(
             "b",
             {},
-            `${number(audit.left_out)} of ${number(audit.left_out + audit.rows)} records (${percent(audit.left_out / (audit.left_out + audit.rows))}) are left out`,
+            `${number(audit.left_out)} of ${number(audit.left_out + audit.rows)} records ` +
+              `(${percent(audit.left_out / (audit.left_out + audit.rows))}) are left out`,
           ),
-          " because a value is missing. They are in no release and in no figure here, and they count as lost in every loss. The rule “a separate category” leaves out none.",
+          " because a value is missing. They are in no release and in no figure here, and " +
+            "they count as lost in every loss. The rule “a separate category” leaves out " +
+            "none.",
         ),
       ),
     audit.undecided.length > 0 &&
       h(
         "p",
         { class: "quiet", id: "counted-too" },
-        `${plural(audit.undecided.length, "column")} without a role ${audit.undecided.length === 1 ? "is" : "are"} counted as known to outsiders.`,
+        `${plural(audit.undecided.length, "column")} without a role ` +
+          `${audit.undecided.length === 1 ? "is" : "are"} counted as known to outsiders.`,
       ),
     h(
       "div",
@@ -298,13 +307,16 @@ function draw(card, audit) {
       bars(records, {
         labels: NAMES,
         height: 160,
-        label: `${noun} by the size of their class: ${records.map((count, place) => `${NAMES[place]}: ${count}`).join(", ")}`,
+        label:
+          `${noun} by the size of their class: ` +
+          `${records.map((count, place) => `${NAMES[place]}: ${count}`).join(", ")}`,
         marked: (place) => GROUPS[place][1] < 5,
       }),
       h(
         "figcaption",
         {},
-        `Number of ${noun} by class size; red: classes of fewer than 5 ${noun}${audit.units ? ". A person with records in two classes counts in both" : ""}`,
+        `Number of ${noun} by class size; red: classes of fewer than 5 ` +
+          `${noun}${audit.units ? ". A person with records in two classes counts in both" : ""}`,
       ),
     ),
     h(

@@ -24,14 +24,15 @@ export function columnList(profile, change, refresh) {
   // A key that the new role does not read would be refused: it seems to protect, and does nothing.
   function inRole(column, role, about) {
     const reads = state.about.roles.find((each) => each.name === role).keys;
-    const next = {
+    /** @type {any} */
+    const given = {
       role,
       ...Object.fromEntries(Object.entries(column ?? {}).filter(([key]) => reads.includes(key))),
     };
-    if (role === "sensitive" && !["ordered", "hierarchical"].includes(next.distance))
-      delete next.hierarchy;
-    if (role === "quasi_identifier" && !next.hierarchy)
-      next.hierarchy = {
+    if (role === "sensitive" && !["ordered", "hierarchical"].includes(given.distance))
+      delete given.hierarchy;
+    if (role === "quasi_identifier" && !given.hierarchy)
+      given.hierarchy = {
         build:
           about.kind === "date"
             ? "date"
@@ -41,7 +42,7 @@ export function columnList(profile, change, refresh) {
                 : "interval"
               : "flat",
       };
-    return next;
+    return given;
   }
   function give(names, role) {
     const all = structuredClone(state.declared.study.columns);
@@ -84,7 +85,8 @@ export function columnList(profile, change, refresh) {
           "p",
           { class: "warning", "data-repeats": name },
           about.repeats,
-          " Give it the role unit or household, or state above that every row is a person. Until then nothing is published.",
+          " Give it the role unit or household, or state above that every row is a " +
+            "person. Until then nothing is published.",
         ),
     ];
   }
@@ -219,8 +221,8 @@ export function columnList(profile, change, refresh) {
           ...state.about.roles.map((role) => [role.name, plain(role.name)]),
         ],
         only,
-        (next) => {
-          only = next;
+        (role) => {
+          only = role;
           filter();
         },
         { "aria-label": "Filter columns by role", id: "filter-role" },

@@ -10,7 +10,7 @@ export const keep = (secret) => sessionStorage.setItem(NAME, secret);
 // Ask for a key until there is a session.
 export function askForKey(place) {
   sessionStorage.removeItem(NAME);
-  return new Promise((done) => {
+  return new Promise((/** @type {(entered?: undefined) => void} */ done) => {
     const says = h("div", {});
     const key = h("input", {
       id: "key",
@@ -55,7 +55,8 @@ export function askForKey(place) {
         h(
           "p",
           {},
-          "The workbench shows tables about people, so this tab needs a key. A key can be used once; it admits one tab until the server stops.",
+          "The workbench shows tables about people, so this tab needs a key. A key can be " +
+            "used once; it admits one tab until the server stops.",
         ),
         says,
         h("div", { class: "row" }, key, button("Enter", send, { class: "main", id: "enter" })),
@@ -133,7 +134,7 @@ async function read(body, heard) {
     if (done) return;
     text += value;
     const events = text.split("\n\n");
-    text = events.pop();
+    text = events.pop() ?? "";
     for (const event of events) {
       const data = event
         .split("\n")

@@ -1,7 +1,13 @@
 // What the page is about: the step, the study, the search, the point. Kept in the address, so a reload loses nothing.
 
+/** @type {Set<(what: string) => void>} */
 const listeners = new Set();
 // `limits` is the question whose answer is chosen, where that suppresses other classes than the search did.
+/**
+ * `about` is what the server is, `declared` the study as the server last described it.
+ * @type {{step: string, study: string | null, job: string | null, point: number | null,
+ *   limits: Record<string, number> | null, about: any, declared: any, jobs: Map<string, any>}}
+ */
 export const state = {
   step: "open",
   study: null,
@@ -13,15 +19,18 @@ export const state = {
   jobs: new Map(),
 };
 
+/** @param {(what: string) => void} act */
 export function onChange(act) {
   listeners.add(act);
   return () => listeners.delete(act);
 }
+/** @param {string} what */
 export function tell(what) {
   for (const act of listeners) act(what);
 }
 
 const LIMITS = ["max_loss", "max_suppression", "min_k", "min_l"];
+/** @param {string} part */
 const plain = (part) => {
   try {
     return decodeURIComponent(part);
@@ -40,12 +49,15 @@ export function readAddress() {
   state.study = study || null;
   state.job = job || null;
   state.point = /^\d+$/.test(point ?? "") ? Number(point) : null;
-  const asked = [...new URLSearchParams(limits ?? "")]
-    .map(([name, value]) => [name, Number(value)])
-    .filter(([name, value]) => LIMITS.includes(name) && Number.isFinite(value));
-  state.limits = asked.length ? Object.fromEntries(asked) : null;
+  const asked = [...new URLSearchParams(limits ?? "")].filter(
+    ([name, value]) => LIMITS.includes(name) && Number.isFinite(Number(value)),
+  );
+  state.limits = asked.length
+    ? Object.fromEntries(asked.map(([name, value]) => [name, Number(value)]))
+    : null;
 }
 
+/** @param {Partial<typeof state>} changes */
 function settle(changes) {
   if ("point" in changes || "job" in changes) state.limits = null;
   Object.assign(state, changes);
@@ -54,12 +66,17 @@ function settle(changes) {
     state.study ?? "",
     state.job ?? "",
     state.point ?? "",
-    state.limits ? new URLSearchParams(state.limits).toString() : "",
+    state.limits
+      ? new URLSearchParams(
+          Object.entries(state.limits).map(([name, value]) => [name, String(value)]),
+        ).toString()
+      : "",
   ];
   while (parts.length > 1 && parts.at(-1) === "") parts.pop();
   return `#/${parts.map(encodeURIComponent).join("/")}`;
 }
 
+/** @param {Partial<typeof state>} changes */
 export function go(changes) {
   const hash = settle(changes);
   if (location.hash !== hash) history.pushState(null, "", hash);
@@ -67,10 +84,12 @@ export function go(changes) {
 }
 
 // The same without a new page: a point that is looked at is not a step to go back to.
+/** @param {Partial<typeof state>} changes */
 export function note(changes) {
   history.replaceState(null, "", settle(changes));
 }
 
+/** @param {string} name */
 export const measure = (name) =>
   state.about?.measures.find((found) => found.name === name || found.aliases.includes(name)) ?? {
     name,

@@ -18,7 +18,8 @@ function show(element) {
   const box = element.getBoundingClientRect();
   const own = shown.getBoundingClientRect();
   shown.style.left = `${Math.max(4, Math.min(box.left, innerWidth - own.width - 8))}px`;
-  shown.style.top = `${box.bottom + own.height + 8 < innerHeight ? box.bottom + 6 : Math.max(4, box.top - own.height - 6)}px`;
+  const below = box.bottom + own.height + 8 < innerHeight;
+  shown.style.top = `${below ? box.bottom + 6 : Math.max(4, box.top - own.height - 6)}px`;
 }
 
 const titled = (target) =>
@@ -29,7 +30,7 @@ const titled = (target) =>
 export function watchTips() {
   addEventListener("focusin", (event) => {
     const found = titled(event.target);
-    if (found && event.target.matches(":focus-visible")) show(found);
+    if (found && /** @type {Element} */ (event.target).matches(":focus-visible")) show(found);
     else hide();
   });
   addEventListener("focusout", hide);

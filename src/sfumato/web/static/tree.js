@@ -5,8 +5,9 @@ import { here } from "./state.js";
 
 const MOST = 400;
 // A list of values, which a release names by those that released records have; lists in it are taken apart.
-const listed = (labels) =>
-  `{${labels.flatMap((label) => (/^\{.* \| .*\}$/.test(label) ? label.slice(1, -1).split(" | ") : [label])).join(" | ")}}`;
+const values = (label) =>
+  /^\{.* \| .*\}$/.test(label) ? label.slice(1, -1).split(" | ") : [label];
+const listed = (labels) => `{${labels.flatMap(values).join(" | ")}}`;
 
 export function treeEditor(column, start, says, changed) {
   let found = start;
@@ -26,7 +27,8 @@ export function treeEditor(column, start, says, changed) {
     chosen = new Map();
     changed(found);
     draw();
-    if (!whole.contains(document.activeElement)) whole.focus({ preventScroll: true }); // a button that went takes the focus along
+    // A button that went takes the focus along.
+    if (!whole.contains(document.activeElement)) whole.focus({ preventScroll: true });
   }
   // Edits are made one after another, each on what the one before has left: none is lost.
   let turn = Promise.resolve();

@@ -1,7 +1,7 @@
 // How unique records are over all columns that are released, and how many of these no figure counts.
-import { get, query } from "./api.js";
+import { get, pointAddress } from "./api.js";
 import { figure, fill, h, number, percent, plural } from "./dom.js";
-import { here, state } from "./state.js";
+import { state } from "./state.js";
 
 // What figures count: records, or persons where rows belong to persons.
 const counted = (found) => found.counted ?? "records";
@@ -22,8 +22,11 @@ function sentence(whole) {
       title: names.length ? `Not counted: ${names.join(", ")}` : null,
     },
     names.length
-      ? `${plural(names.length, "column")} ${be} released and ${be} not counted in any figure; with ${them}, sensitive columns aside, ${share} of the ${counted(whole)} are unique.`
-      : `Every released column is counted in the figures; sensitive columns aside, ${share} of the ${counted(whole)} are unique.`,
+      ? `${plural(names.length, "column")} ${be} released and ${be} not counted in any ` +
+          `figure; with ${them}, sensitive columns aside, ${share} of the ` +
+          `${counted(whole)} are unique.`
+      : "Every released column is counted in the figures; sensitive columns aside, " +
+          `${share} of the ${counted(whole)} are unique.`,
   );
 }
 
@@ -36,7 +39,9 @@ function identifying(whole) {
       h(
         "p",
         { class: "warning identifying" },
-        `${name} has a value that no other ${noun(own)} has for ${percent(own.unique_share)} of the ${counted(own)}. An attacker who knows the value finds the ${noun(own)}.`,
+        `${name} has a value that no other ${noun(own)} has for ` +
+          `${percent(own.unique_share)} of the ${counted(own)}. An attacker who knows the ` +
+          `value finds the ${noun(own)}.`,
       ),
     );
 }
@@ -58,7 +63,8 @@ export function wholeFigures(whole) {
         number(all.unique),
         `unique ${counted(whole)} (${percent(all.unique_share)})`,
         whole.counted
-          ? "Persons of whom a released record equals that of no other person in every released column, sensitive ones included."
+          ? "Persons of whom a released record equals that of no other person in every " +
+              "released column, sensitive ones included."
           : "Records that no other released record equals in every released column, sensitive ones included.",
       ),
       figure(
@@ -69,7 +75,8 @@ export function wholeFigures(whole) {
       figure(
         percent(all.expected_correct_matches),
         "expected correct matches",
-        `The share of the released ${counted(whole)} that would be matched correctly by someone who knows every released column of everybody.`,
+        `The share of the released ${counted(whole)} that would be matched correctly by ` +
+          "someone who knows every released column of everybody.",
       ),
       figure(
         `${number(names.length)} of ${number(all.columns)}`,
@@ -88,16 +95,18 @@ export function wholeLine(whole) {
   return h(
     "p",
     { class: aboveLimit(whole) ? "warning all-columns" : "quiet all-columns" },
-    `Over all ${plural(all.columns, "released column")} together: ${plural(all.unique, `unique ${noun(whole)}`)} (${percent(all.unique_share)}), smallest class ${number(all.smallest)}, expected correct matches ${percent(all.expected_correct_matches)}; ${plural(whole.columns_in_no_figure.length, "column")} in no figure.`,
+    `Over all ${plural(all.columns, "released column")} together: ` +
+      `${plural(all.unique, `unique ${noun(whole)}`)} (${percent(all.unique_share)}), ` +
+      `smallest class ${number(all.smallest)}, expected correct matches ` +
+      `${percent(all.expected_correct_matches)}; ` +
+      `${plural(whole.columns_in_no_figure.length, "column")} in no figure.`,
   );
 }
 
 // The figures of a point that is not released yet; `current` says whether it is still looked at.
 export async function drawWhole(place, offer, id, current) {
   fill(place, h("p", { class: "quiet" }, "Counting over all released columns …"));
-  const found = await get(
-    `${here()}/jobs/${state.job}/points/${id}/whole${query(offer ? { size: offer.suppress_below, diversity: offer.diversity_below } : {})}`,
-  ).catch((problem) => {
+  const found = await get(pointAddress(id, offer, "/whole")).catch((problem) => {
     if (!problem.found) throw problem;
     return null;
   });

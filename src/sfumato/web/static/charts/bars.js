@@ -2,6 +2,11 @@
 import { number } from "../dom.js";
 import { Canvas } from "./canvas.js";
 
+/**
+ * @param {number[]} counts
+ * @param {{labels?: string[] | null, second?: number[] | null, height?: number, label?: string,
+ *   marked?: ((place: number) => boolean) | null, apart?: number}} [options]
+ */
 export function bars(
   counts,
   {
@@ -50,7 +55,7 @@ export function bars(
     pen.moveTo(0, floor + 0.5);
     pen.lineTo(width, floor + 0.5);
     pen.stroke();
-    if (!edge) return;
+    if (!edge || !labels) return;
     pen.fillStyle = colour.quiet;
     pen.textAlign = "center";
     pen.textBaseline = "top";
@@ -61,6 +66,7 @@ export function bars(
         ? 1
         : Math.ceil(labels.length / Math.max(Math.floor(width / Math.max(room, 40)), 1));
     const red = marked ? labels.map((_, place) => place).filter((place) => marked(place)) : [];
+    /** @type {[number, number, number][]} */
     const taken = []; // where names stand already, so that none is written over another; marked bars always have theirs
     const write = (place) => {
       const text = labels[place];
@@ -102,7 +108,9 @@ export function bars(
     if (place === chosen) return;
     chosen = place;
     if (labels)
-      chart.canvas.title = `${labels[place] ?? ""}: ${number(counts[place])}${second ? ` → ${number(second[place])}` : ""} records`;
+      chart.canvas.title =
+        `${labels[place] ?? ""}: ` +
+        `${number(counts[place])}${second ? ` → ${number(second[place])}` : ""} records`;
     chart.redraw();
   });
   chart.canvas.addEventListener("pointerleave", () => {

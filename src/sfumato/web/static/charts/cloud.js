@@ -1,5 +1,7 @@
-// The risk–utility map: a front, what it dominates, a choice; hover, click, brush and arrow keys. Ten thousand points are fine.
-import { Canvas, Scale, axes } from "./canvas.js";
+// The risk–utility map: a front, what it dominates, a choice; hover, click, brush and arrow keys. Ten thousand
+// points are fine.
+import { Canvas } from "./canvas.js";
+import { Scale, axes } from "./scale.js";
 import { Speckle, mask, nearest } from "./speckle.js";
 
 const MANY = 1500; // from here on points are pixels, not discs
@@ -119,6 +121,12 @@ function floored(pen, colour, frame, x, y, levels) {
   pen.fillText("proven: nothing here", frame.left + 4, frame.top + 4);
 }
 
+/**
+ * @param {{height?: number, label: string, xTitle: string, yTitle: string,
+ *   xText?: (value: number) => string, yText?: (value: number) => string,
+ *   says?: (id: number) => string[], picked?: (id: number, second: boolean) => void,
+ *   brushed?: (ids: Set<number> | null) => void, logY?: boolean}} options
+ */
 export function cloud({
   height = 420,
   label,
@@ -131,18 +139,30 @@ export function cloud({
   brushed,
   logY = false,
 }) {
+  /** @type {any[]} */
   let lines = [];
   let better = "";
   let floor = []; // [k, least loss] of each step of the floor
   let logX = false;
+  /** @type {{id: number, x: number, y: number}[]} */
   let points = [];
+  /** @type {{x: number, y: number}[]} */
   let others = [];
+  /** @type {Set<number> | null} */
   let inside = null; // ids within the brush, or null
+  /** @type {any} */
   let marks = {}; // {chosen, knee, rival}
   let joined = true;
   let hover = -1;
+  /** @type {{from: import("./canvas.js").Place, to?: import("./canvas.js").Place} | null} */
   let drag = null;
-  let [x, y, xs, ys, frame] = [null, null, [], [], null];
+  /** @type {any} */
+  let x = null; // the scales, and the room between them, once they are worked out
+  /** @type {any} */
+  let y = null;
+  /** @type {any} */
+  let frame = null;
+  let [xs, ys] = [new Float32Array(), new Float32Array()];
   const at = new Map(); // the place of each id
   let laid = null; // the canvas that places are worked out for
   let specks = null;

@@ -1,11 +1,19 @@
 // Lines over a common axis: who pays, the share of records at risk.
-import { Canvas, Scale, axes } from "./canvas.js";
+import { Canvas } from "./canvas.js";
+import { Scale, axes } from "./scale.js";
 import { nearest } from "./speckle.js";
 
+/**
+ * @param {{x: number[], y: number[], colour: string, dashed?: boolean}[]} series
+ * @param {{height?: number, label: string, xTitle: string, yTitle: string, logY?: boolean,
+ *   xText?: (value: number) => string, yText?: (value: number) => string,
+ *   marked?: (() => number) | null, picked?: ((place: number) => void) | null}} options
+ */
 export function curves(
   series,
   { height = 260, label, xTitle, yTitle, logY = false, xText, yText, marked = null, picked = null },
 ) {
+  /** @type {import("./canvas.js").Place[]} */
   let places = []; // of the first series
   const chart = new Canvas(height, label, (pen, width, tall, colour) => {
     const frame = { left: 58, right: width - 24, top: 24, bottom: tall - 42 };
@@ -33,11 +41,11 @@ export function curves(
     places = series[0].x.map((value, place) => [x.place(value), y.place(series[0].y[place])]);
     places.forEach(([px, py], place) => {
       pen.fillStyle = pen.strokeStyle =
-        place === marked() ? colour.second : colour[series[0].colour];
+        place === marked?.() ? colour.second : colour[series[0].colour];
       pen.beginPath();
       pen.arc(px, py, 4.2, 0, 7);
       pen.fill();
-      if (place === marked()) {
+      if (place === marked?.()) {
         pen.lineWidth = 2.5;
         pen.beginPath();
         pen.arc(px, py, 8, 0, 7);

@@ -10,7 +10,10 @@ function fitted(pen, text, room) {
 }
 
 export function heat(matrix, { rows, columns, height = 320, label, text }) {
+  /** @type {[number, number] | null} */
   let over = null;
+  /** @type {((x: number, y: number) => [number, number]) | null} */
+  let cell = null; // the cell at a place, once it is drawn
   const left = 108;
   const chart = new Canvas(height, label, (pen, width, tall, colour) => {
     const wide = (width - left) / columns.length;
@@ -53,10 +56,10 @@ export function heat(matrix, { rows, columns, height = 320, label, text }) {
     pen.textAlign = "left";
     pen.fillStyle = colour.ink;
     if (over) pen.fillText(text(over[0], over[1], matrix[over[0]][over[1]]), 2, tall - 18);
-    chart.cell = (x, y) => [Math.floor(y / high), Math.floor((x - left) / wide)];
+    cell = (x, y) => [Math.floor(y / high), Math.floor((x - left) / wide)];
   });
   chart.canvas.addEventListener("pointermove", (event) => {
-    const [row, column] = chart.cell?.(...chart.at(event)) ?? [-1, -1];
+    const [row, column] = cell?.(...chart.at(event)) ?? [-1, -1];
     over = matrix[row]?.[column] === undefined ? null : [row, column];
     chart.canvas.title = over ? text(row, column, matrix[row][column]) : "";
     chart.redraw();

@@ -1,5 +1,6 @@
 // A scatter matrix: every figure against every other, linked to the map by selection and choice.
-import { Canvas, Scale } from "./canvas.js";
+import { Canvas } from "./canvas.js";
+import { Scale } from "./scale.js";
 import { Speckle, mask, nearest } from "./speckle.js";
 
 export function matrix({ label, names, title, log, picked }) {
@@ -31,8 +32,8 @@ export function matrix({ label, names, title, log, picked }) {
       for (let across = 0; across < down; across += 1) {
         const [left, top] = [across * wide + 2, (down - 1) * high];
         const [xn, yn] = [names[across], names[down]];
-        const x = new Scale(...span[xn], left + 10, left + wide - 10, log(xn));
-        const y = new Scale(...span[yn], top + high - 10, top + 20, log(yn));
+        const x = new Scale(span[xn][0], span[xn][1], left + 10, left + wide - 10, log(xn));
+        const y = new Scale(span[yn][0], span[yn][1], top + high - 10, top + 20, log(yn));
         const [xs, ys] = [
           Float32Array.from(rows, (row) => x.place(row[xn])),
           Float32Array.from(rows, (row) => y.place(row[yn])),

@@ -1,5 +1,6 @@
 // Parallel coordinates: a line a point, an axis a figure; drag along an axis to keep only what passes there.
-import { Canvas, Scale, short } from "./canvas.js";
+import { Canvas } from "./canvas.js";
+import { Scale, short } from "./scale.js";
 import { mask } from "./speckle.js";
 
 const MOST = 300; // more strands than this are one colour anyway
@@ -91,7 +92,8 @@ export function parallel({ height = 260, label, axes, brushed }) {
         pen.textAlign = place === 0 ? "left" : place === axes.length - 1 ? "right" : "center";
         const edge = place === 0 ? 2 : place === axes.length - 1 ? width - 2 : at;
         pen.textBaseline = "top";
-        const apart = (width - 92) / Math.max(axes.length - 1, 1); // a title at an edge reaches inwards, to the half of its neighbour
+        // A title at an edge reaches inwards, to the half of its neighbour.
+        const apart = (width - 92) / Math.max(axes.length - 1, 1);
         const fits = Math.max(Math.floor(Math.min(apart - 8, (apart + 36) / 1.5) / 7), 4);
         pen.fillText(
           axis.title.length > fits ? `${axis.title.slice(0, fits - 1)}…` : axis.title,

@@ -1,11 +1,12 @@
 // Declare: a role for every column, the missing rule, hierarchies; the risk of the raw table beside it, live.
 import { attempt, changeStudy, get } from "../api.js";
-import { button, field, fill, h, later, plural, select, toast } from "../dom.js";
+import { button, byId, field, fill, h, later, plural, select, toast } from "../dom.js";
 import { declareGroups } from "../groups-form.js";
 import { columnList } from "../roles.js";
 import { riskCard } from "../risk.js";
 import { go, here, state, tell } from "../state.js";
 
+/** @type {[string, string, string][]} */
 const MISSING = [
   [
     "drop",
@@ -20,6 +21,7 @@ const MISSING = [
   ],
 ];
 const CODED = [MISSING[1], MISSING[0], MISSING[2]]; // the rule that leaves out nothing comes first
+/** @type {{past: any[], ahead: any[], study: string | null}} */
 const known = { past: [], ahead: [], study: null }; // what was declared before each change of this visit
 
 export async function declareStep(place) {
@@ -108,7 +110,8 @@ export async function declareStep(place) {
   const list = columnList(profile, change, refresh);
   const undecided = () => state.declared.undecided ?? [];
 
-  // Codes that may mean missing, to be taken up with one click: for the whole table, because that is what the words are.
+  // Codes that may mean missing, to be taken up with one click: for the whole table, because that is what the words
+  // are.
   function unknownCodes() {
     const { data } = state.declared.study;
     const found = new Map();
@@ -121,7 +124,7 @@ export async function declareStep(place) {
     const { data } = state.declared.study;
     const open = [...unknownCodes()];
     // The rule is that of the whole table: a button says what it does to the records before it does it.
-    const choice = (word, [rule, name]) =>
+    const choice = (/** @type {string} */ word, /** @type {string[]} */ [rule, name]) =>
       button(
         [
           h("b", {}, `${name[0].toUpperCase()}${name.slice(1)}: `),
@@ -144,7 +147,8 @@ export async function declareStep(place) {
           h(
             "p",
             { class: "quiet" },
-            "Perhaps missing. If a value means “missing”, choose what a missing value becomes. The code and the rule hold for every column of the table.",
+            "Perhaps missing. If a value means “missing”, choose what a missing value " +
+              "becomes. The code and the rule hold for every column of the table.",
           ),
           open.map(([word, names]) =>
             h(
@@ -195,7 +199,8 @@ export async function declareStep(place) {
             : h(
                 "span",
                 {},
-                "The roles are suggestions from names and values. Check every line, correct it where needed, then confirm at the foot of the page.",
+                "The roles are suggestions from names and values. Check every line, correct it " +
+                  "where needed, then confirm at the foot of the page.",
               ),
         ),
     );
@@ -244,7 +249,7 @@ export async function declareStep(place) {
           if (undecided().length) list.next();
           else if (!state.declared.reviewed) {
             toast("Confirm the roles first: they are suggestions until you have looked at each.");
-            document.getElementById("reviewed").focus();
+            byId("reviewed").focus();
           } else go({ step: "search" });
         },
         { class: state.declared.reviewed && !open ? "main" : "", id: "to-search" },
@@ -308,7 +313,8 @@ export async function declareStep(place) {
               population: event.target.value.trim() ? { path: event.target.value.trim() } : {},
             }),
         }),
-        "A file of the folder with the same quasi-identifiers for everybody: the journalist’s risk is measured against it",
+        "A file of the folder with the same quasi-identifiers for everybody: the " +
+          "journalist’s risk is measured against it",
       ),
       field(
         "Codebook",

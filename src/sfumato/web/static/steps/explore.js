@@ -1,18 +1,21 @@
-// Explore: the question, the map with the chosen point beside it, the points, parallel coordinates; two points compared.
+// Explore: the question, the map with the chosen point beside it, the points, parallel coordinates; two points
+// compared.
 import { attempt, get } from "../api.js";
 import { cloud } from "../charts/cloud.js";
 import { matrix } from "../charts/matrix.js";
 import { parallel } from "../charts/parallel.js";
 import { chartButtons } from "../charts/saving.js";
 import { drawChannel } from "../channel.js";
-import { button, field, fill, h, number, percent, plural, select } from "../dom.js";
+import { button, fill, h, number, percent, plural, select } from "../dom.js";
 import { drawGroups } from "../groups.js";
 import { outdated } from "../outdated.js";
-import { drawComparison, drawPoint } from "../point.js";
+import { drawPoint } from "../point.js";
 import { pointList } from "../points.js";
+import { aboutFront, chooser } from "../front-words.js";
 import { asked, questions } from "../questions.js";
-import { inWords, titleOf, valueText } from "../settings.js";
+import { valueText } from "../settings.js";
 import { go, here, measure, note, state } from "../state.js";
+import { drawComparison } from "../two-points.js";
 
 export async function exploreStep(place) {
   const jobs = [...state.jobs.values()]
@@ -60,41 +63,6 @@ export async function exploreStep(place) {
   return undefined;
 }
 
-const chooser = (jobs) =>
-  field(
-    "Search",
-    select(
-      jobs.map((job) => [
-        job.id,
-        `${job.kind === "search" ? inWords(job.settings) : titleOf(job)} (${job.found?.points === undefined ? "no points yet" : plural(job.found.points, "point")})`,
-      ]),
-      state.job,
-      (job) => go({ job, point: null }),
-      { id: "chooser" },
-    ),
-  );
-
-// What the points are, in a sentence that says no more than is proven.
-function about(front, searched) {
-  const many = plural(front.points.length, "release");
-  const first = front.exact
-    ? `${many} of ${number(front.rows)} records, complete: no other generalization of the lattice is better in every figure.`
-    : `The best ${many} ${front.stopped ? "found before the search was stopped" : "that the search found"}, of ${number(front.rows)} records: none of them beats another, and others may beat them.`;
-  return h(
-    "p",
-    { class: "quiet", id: "about-front" },
-    first,
-    front.left_out > 0 &&
-      h(
-        "b",
-        { id: "front-left-out" },
-        ` ${number(front.left_out)} of ${number(front.left_out + front.rows)} records of the source (${percent(front.left_out / (front.left_out + front.rows))}) are left out because of missing values, and count as lost.`,
-      ),
-    ` Found: ${front.how}.`,
-    searched && ` Searched for: ${inWords(searched.settings)}.`,
-  );
-}
-
 export async function explorer(front, jobs) {
   const names = front.objectives.map((each) => each.name);
   const asks = front.limits?.length > 0;
@@ -104,6 +72,7 @@ export async function explorer(front, jobs) {
   const searched = jobs.find((job) => job.id === state.job);
   let inside = null;
   let rival = null;
+  /** @type {any} */
   let offered = null; // the answer to a question, where it suppresses otherwise than the search
   const value = (point, name) =>
     name === "loss" ? point.loss : name === "suppressed" ? point.suppressed : point.values[name];
@@ -121,7 +90,9 @@ export async function explorer(front, jobs) {
   const says = (name) =>
     ({
       id: "The number of the point",
-      loss: "The share of all detail that is lost, suppressed records and records left out because of missing values counting in full",
+      loss:
+        "The share of all detail that is lost, suppressed records and records left out " +
+        "because of missing values counting in full",
       ratio:
         "The loss divided by what every recoding of this kind loses at least at this k, which is proven",
       suppressed: "Records that are left out",
@@ -284,6 +255,11 @@ export async function explorer(front, jobs) {
     pairs?.draw({ inside });
     list.keep(next);
   }
+  /**
+   * @param {number} id
+   * @param {Record<string, number> | null} [limits]
+   * @param {any} [offer]
+   */
   async function choose(id, limits = null, offer = null) {
     note({ point: id, limits });
     offered = offer;
@@ -295,13 +271,14 @@ export async function explorer(front, jobs) {
     await drawPoint(panel, offer, id, () => go({ step: "publish" }), front);
     if (rival !== null) await versus(rival);
   }
-  // The answer to a question that the address remembers is asked for again: it suppresses other classes than the search.
+  // The answer to a question that the address remembers is asked for again: it suppresses other classes than the
+  // search.
   async function again() {
     const { limits } = state;
     const found = limits && (await asked(limits));
     if (found?.answer && found.answer.point === state.point && !found.answer.searched)
-      await choose(state.point, limits, found.answer);
-    else await choose(state.point);
+      await choose(found.answer.point, limits, found.answer);
+    else if (state.point !== null) await choose(state.point);
   }
   async function versus(id) {
     if (state.point === null) {
@@ -338,7 +315,7 @@ export async function explorer(front, jobs) {
       h("div", { class: "row" }, jobs.length > 1 && chooser(jobs)),
     ),
     outdated(front.changes),
-    about(front, searched),
+    aboutFront(front, searched),
     asks && questions(front, choose),
     spokenHere,
     h(
@@ -365,9 +342,12 @@ export async function explorer(front, jobs) {
             h(
               "small",
               {},
-              `Click to choose, ${recoded ? "Shift+click to compare, " : ""}drag to select; the arrow keys move along the front. Dashed: limits that policies set.`,
+              `Click to choose, ${recoded ? "Shift+click to compare, " : ""}drag to select; ` +
+                "the arrow keys move along the front. Dashed: limits that policies set.",
               front.floor?.length > 0 &&
-                ` Grey: no recoding with ${front.system === "cells" ? "single cells suppressed" : "these labels"} loses so little, which is proven.`,
+                " Grey: no recoding with " +
+                  `${front.system === "cells" ? "single cells suppressed" : "these labels"} loses ` +
+                  "so little, which is proven.",
             ),
           ),
         ),

@@ -1,8 +1,8 @@
 // Open: a file of the folder, an upload, the sample; then its first rows and how each column is spread.
 import { attempt, changeStudy, get, post, put, query, removeWithUndo } from "../api.js";
-import { spread } from "../charts/bars.js";
-import { askText, button, error, fill, h, number, percent, plural, table } from "../dom.js";
-import { go, here, note, state, tell } from "../state.js";
+import { askText, button, byId, error, fill, h, plural } from "../dom.js";
+import { look } from "../opened-table.js";
+import { go, note, state, tell } from "../state.js";
 
 const size = (bytes) =>
   bytes > 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` : `${Math.max(Math.round(bytes / 1e3), 1)} kB`;
@@ -21,7 +21,7 @@ export async function openStep(place) {
     looked,
   );
   await Promise.all([listed(files, ""), listStudies(studies, place)]);
-  if (state.study) await look(looked);
+  if (state.study) await look(looked, opened);
 }
 
 // Three sentences for whoever comes for the first time; closed once, it stays closed in this browser.
@@ -34,7 +34,10 @@ function welcome() {
     h(
       "span",
       {},
-      "You say what each column is, the workbench finds every release that no other beats in privacy and detail at once, you choose one, and it writes the file, reads it back and checks it. Nothing leaves this machine. To try it, open the sample: 32,561 people of a census of 1994, with everything declared.",
+      "You say what each column is, the workbench finds every release that no other " +
+        "beats in privacy and detail at once, you choose one, and it writes the file, " +
+        "reads it back and checks it. Nothing leaves this machine. To try it, open the " +
+        "sample: 32,561 people of a census of 1994, with everything declared.",
     ),
     h(
       "div",
@@ -113,7 +116,7 @@ let opening = false; // a second click on a file that is being opened would make
 async function opened(body, says) {
   if (opening) return false;
   opening = true;
-  const main = document.getElementById("main");
+  const main = byId("main");
   main.inert = true; // what is shown is of another table, and about to go
   try {
     const found = await attempt(() => post("/studies", body, says ?? "reading the table …"));
@@ -211,7 +214,7 @@ export function watchDrops() {
     if (!files(event)) return;
     event.preventDefault();
     end();
-    send(event.dataTransfer.files[0], document.getElementById("notice"));
+    send(event.dataTransfer?.files[0], document.getElementById("notice"));
   });
 }
 
@@ -250,7 +253,9 @@ async function forget(study, place) {
   if (
     releases &&
     (await askText(`Delete “${study.name}” and ${plural(releases, "release")}?`, {
-      says: "The releases of this study are deleted too. Download what you need first. To go on, type the name of the study:",
+      says:
+        "The releases of this study are deleted too. Download what you need first. To " +
+        "go on, type the name of the study:",
       must: study.name,
       act: "Delete",
     })) === null
@@ -343,158 +348,5 @@ async function listStudies(card, place) {
           { class: "quiet" },
           "None yet. A study is a table with what you declared, searched and released of it; it survives a restart.",
         ),
-  );
-}
-
-// A file without a line of names: whoever knows them gives them here, and the columns are looked at anew by name.
-function headless(columns) {
-  const { data } = state.declared.study;
-  const begun =
-    state.declared.reviewed || [...state.jobs.values()].some((job) => job.study === state.study);
-  if (
-    begun ||
-    data.header !== false ||
-    !columns.every((name, place) => name === `column${place + 1}`)
-  )
-    return null;
-  const says = h("div", {});
-  const names = h("textarea", { rows: 2, id: "names", placeholder: "age, sex, occupation, …" });
-  const use = async () => {
-    const given = names.value
-      .split(/[,;\t\n]/)
-      .map((name) => name.trim())
-      .filter(Boolean);
-    if (given.length !== columns.length || new Set(given).size < given.length) {
-      fill(
-        says,
-        error({
-          what: `${plural(new Set(given).size, "different name")} for ${plural(columns.length, "column")}`,
-          expected: "one name for each column",
-          try: "list all of them in order, with commas between",
-        }),
-      );
-      return;
-    }
-    const before = state.study;
-    const { path, separator, encoding, decimal } = data;
-    if (await opened({ path, header: false, names: given, separator, encoding, decimal }))
-      await removeWithUndo(`/studies/${before}`, "The study without names was deleted.", () =>
-        go({ step: "open" }),
-      );
-  };
-  return h(
-    "div",
-    { class: "warning", id: "headless" },
-    h("b", {}, "The file has no line with the names of its columns."),
-    h(
-      "span",
-      {},
-      "They are called column1, column2, … until you name them. Names help to recognise what each column is, and stand in the release.",
-    ),
-    says,
-    h(
-      "label",
-      { class: "field", style: "width:100%" },
-      h("span", {}, "Names in order, with commas between"),
-      names,
-    ),
-    h("div", {}, button("Use these names", use, { class: "small", id: "use-names" })),
-  );
-}
-
-async function look(place) {
-  const mine = state.study;
-  fill(place, h("div", { class: "card empty" }, "Looking at the table …"));
-  const [preview, profile] = await Promise.all([
-    attempt(() => get(`${here()}/preview`)),
-    attempt(() => get(`${here()}/profile`, "profiling the columns …")),
-  ]);
-  if (!preview || !profile || state.study !== mine || !state.declared) {
-    fill(place);
-    return;
-  }
-  const all = state.declared?.combinations ?? [];
-  const single = all.find((each) => each.columns.length === all.at(-1).columns.length);
-  const numeric = new Set(
-    profile.columns
-      .filter((column) => ["whole", "number"].includes(column.kind))
-      .map((column) => column.name),
-  );
-  fill(
-    place,
-    h(
-      "div",
-      { class: "card" },
-      h(
-        "div",
-        { class: "row spread" },
-        h(
-          "h2",
-          {},
-          state.declared.name,
-          " ",
-          h(
-            "span",
-            { class: "badge" },
-            plural(profile.rows, "row"),
-            " · ",
-            plural(profile.columns.length, "column"),
-          ),
-        ),
-        button("Declare the columns →", () => go({ step: "declare" }), {
-          class: "main",
-          id: "to-declare",
-        }),
-      ),
-      headless(preview.columns),
-      single &&
-        single.unique > 0 &&
-        h(
-          "p",
-          { id: "singled-out" },
-          `By ${single.columns.length === 1 ? "one column" : "these columns"} alone, `,
-          h("b", {}, single.columns.join(" × ")),
-          `, ${percent(single.unique)} of the records are unique; by all columns that may be released, ${percent(state.declared.unique)}.`,
-        ),
-      table(
-        "First rows",
-        preview.columns.map((text) => ({ text, class: numeric.has(text) ? "number" : null })),
-        preview.rows.map((row) =>
-          row.map((cell, at) =>
-            h(
-              "td",
-              { class: numeric.has(preview.columns[at]) ? "number" : null },
-              cell === null ? h("span", { class: "quiet", title: "missing" }, "–") : cell,
-            ),
-          ),
-        ),
-      ),
-    ),
-    h(
-      "div",
-      { class: "profiles" },
-      profile.columns.map((column) =>
-        h(
-          "div",
-          { class: "profile" },
-          h("b", { title: column.name }, column.name),
-          spread(column.spread),
-          h(
-            "small",
-            { title: "Different values; how many records have none; how many values occur once" },
-            plural(column.distinct, "value"),
-            column.missing ? `, ${number(column.missing)} missing` : "",
-            column.uniques ? `, ${number(column.uniques)} once` : "",
-            column.na_words.length + column.missing_candidates.length > 0 &&
-              h(
-                "div",
-                {},
-                "perhaps missing: ",
-                [...column.na_words, ...column.missing_candidates].join(", "),
-              ),
-          ),
-        ),
-      ),
-    ),
   );
 }

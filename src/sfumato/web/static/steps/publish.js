@@ -3,6 +3,7 @@ import { refused, verdict } from "../accepting.js";
 import { attempt, get, post } from "../api.js";
 import {
   button,
+  byId,
   defined,
   error,
   fill,
@@ -104,11 +105,7 @@ export async function publishStep(place) {
 
   async function publish(accept) {
     const next = await attempt(
-      () =>
-        post(
-          `${here()}/releases`,
-          body({ reason: document.getElementById("reason").value, accept }),
-        ),
+      () => post(`${here()}/releases`, body({ reason: byId("reason").value, accept })),
       result,
     );
     if (!next) return;
@@ -118,7 +115,7 @@ export async function publishStep(place) {
   // The publication that runs, or the last of this point: known from the jobs, so that a reload changes nothing.
   function followed() {
     const now = running() ?? mine().filter(same).at(-1);
-    const start = document.getElementById("publish");
+    const start = byId("publish");
     if (start) start.disabled = Boolean(running());
     if (!now) return;
     if (["queued", "running"].includes(now.status)) {
@@ -183,7 +180,9 @@ async function chosenPoint() {
         words: h(
           "p",
           {},
-          `${plural(point.swaps, "swap")} of places between similar records; sealed attacks that found ${plural(protection.found_before, "area")} before find ${point.sealed.areas} after. Columns that name the group are left out.`,
+          `${plural(point.swaps, "swap")} of places between similar records; sealed ` +
+            `attacks that found ${plural(protection.found_before, "area")} before find ` +
+            `${point.sealed.areas} after. Columns that name the group are left out.`,
         ),
       }
     );
@@ -209,7 +208,8 @@ async function chosenPoint() {
               `${measure(each.name).title} ${valueText(each.name)(point.values[each.name])}`,
           )
           .join(", "),
-        `; loss ${percent(point.loss)}, suppresses ${plural(point.suppressed, "record")}${leftOut(front.left_out, front.rows)}.`,
+        `; loss ${percent(point.loss)}, suppresses ` +
+          `${plural(point.suppressed, "record")}${leftOut(front.left_out, front.rows)}.`,
       ),
     };
   }
@@ -252,7 +252,10 @@ async function chosenChannel() {
       h(
         "p",
         {},
-        `Each value of ${front.columns.join(", ")} is replaced by a report drawn at random: privacy ${point.privacy.toFixed(3)}, worst posterior ${percent(point.worst_posterior)}. The rows are in random order, and only the columns that you choose are included.`,
+        `Each value of ${front.columns.join(", ")} is replaced by a report drawn at ` +
+          `random: privacy ${point.privacy.toFixed(3)}, worst posterior ` +
+          `${percent(point.worst_posterior)}. The rows are in random order, and only the ` +
+          "columns that you choose are included.",
       ),
       others.length > 0 &&
         h(
@@ -265,7 +268,10 @@ async function chosenChannel() {
             h(
               "small",
               {},
-              "Someone who has a whole row starts from the shares of records with the same values. The figures of the release are given these columns, and it is refused where a report then reveals too much. Columns that were chosen before the search keep the rule.",
+              "Someone who has a whole row starts from the shares of records with the same " +
+                "values. The figures of the release are given these columns, and it is refused " +
+                "where a report then reveals too much. Columns that were chosen before the " +
+                "search keep the rule.",
             ),
           ),
           h(
