@@ -170,7 +170,7 @@ class Jobs:
         return self.describe(folder)
 
     def again(self, study: str, job: str) -> dict[str, Any]:
-        """Run a job that did not end well again: a search over cuts from where it was, others from the start."""
+        """Run a job that did not end well again: from where it was if its search keeps a state, else from the start."""
         folder = self.places.job(study, job)
         about = read_json(folder / "job.json")
         if about.get("status") not in ENDED or about["status"] == "done":
@@ -291,5 +291,5 @@ def _interrupted() -> dict[str, str]:
     return {
         "what": "the server stopped while this job ran",
         "expected": "a job that completes",
-        "try": "run it again; a search over cuts continues from where it was",
+        "try": "run it again; a search that recodes the table or suppresses cells continues from where it was",
     }

@@ -230,17 +230,19 @@ def _limits(front: Front) -> list[str]:
 
 def _floor(places: Places, study: str, front: Front) -> list[tuple[float, float]]:
     """What is lost at least at each k, where that is proven: by the front itself, or by a local one of its study."""
-    if front.system == "cells" and not any("after" in each.details for each in front.points):
-        proven_at = [p for p in front.points if K.name in p.values and "floor" in p.details]
-        levels = sorted((p.values[K.name], p.details["floor"]) for p in proven_at)
-    else:
-        levels = floor_levels(front)
+    proven_at = [p for p in front.points if K.name in p.values and "floor" in p.details]
+    if any("after" in each.details for each in front.points):  # bounds of a table that was recoded before
+        proven_at = []
+    levels = sorted((p.values[K.name], p.details["floor"]) for p in proven_at) or floor_levels(front)
     if levels:
         return levels
     proven: dict[float, float] = {}  # of several local searches, the highest at each k
     for path in (places.study(study) / "jobs").glob("*/job.json"):
         about = read_json(path)
-        if about.get("settings", {}).get("system") == "local" and (path.parent / "front" / "front.json").is_file():
+        name = (about.get("settings") or {}).get("system")
+        if name is None or not system_named(name).abilities.proves_floor:
+            continue
+        if (path.parent / "front" / "front.json").is_file():
             local, _ = front_of(places, study, path.parent.name)
             for k, share in () if why_not(front, local) else floor_levels(local):
                 proven[k] = max(proven.get(k, 0.0), share)
@@ -270,7 +272,8 @@ def point(
         position = [each.id for each in saved.points].index(number)
         said = system_named(saved.system).columns(saved)
         words = [f"{name}: {texts[position]}" for name, texts in said.items() if name != "suppressed"]
-        described = {"words": words, "own": words, "drawn": saved.system == "local" and saved.study.local.draw > 0}
+        drawn = system_named(saved.system).abilities.draws and saved.study.local.draw > 0
+        described = {"words": words, "own": words, "drawn": drawn}
         if isinstance(chosen.plan, BoxPlan):
             described |= box_point(saved, table, chosen.plan)
     return chosen.as_dict() | described | {"ratio": _ratio(saved, _floor(places, study, saved), chosen)}

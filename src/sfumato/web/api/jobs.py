@@ -15,6 +15,7 @@ from typing import Any
 
 from sfumato.front import Front
 from sfumato.study import read
+from sfumato.version import __version__
 from sfumato.web.api.shelf import checked
 from sfumato.web.schema import explained, plain
 from sfumato.web.workspace import Places, read_json, write_json
@@ -46,11 +47,11 @@ def _search(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, An
     from sfumato.methods.search import search
 
     study = checked(places, read(folder / "run.toml"))
-    watch = Watch(folder, about["with"].get("seconds"), system_named(study.system).unit(study))
-    state = folder / "search.state"
-    resume = state.exists() and study.search.system == "cuts"
-    checkpoint = state if study.search.system == "cuts" else None
-    front = search(study, watch, checkpoint=checkpoint, resume=resume, live=watch.live)
+    system = system_named(study.system)
+    watch = Watch(folder, about["with"].get("seconds"), system.unit(study))
+    # Another version cannot continue from this state: its search starts again.
+    state = folder / f"search-{__version__}.state" if system.abilities.resumable else None
+    front = search(study, watch, checkpoint=state, resume=state is not None and state.exists(), live=watch.live)
     watch.stage("writing")
     front.save(folder / "front", replace=True)
     watch.last(front)

@@ -150,7 +150,15 @@ def measures(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
 def systems(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
     """Every registered system: what its plans are called, and which settings of a search it reads."""
     return [
-        {"name": name, "plans": system_named(name).plans, "reads": _read_by(name), "algorithms": _algorithms(name)}
+        {
+            "name": name,
+            "plans": system_named(name).plans,
+            "reads": _read_by(name),
+            "algorithms": _accepted(name, "algorithm"),
+            "problems": _accepted(name, "problem"),
+            "resumable": system_named(name).abilities.resumable,
+            "estimated": system_named(name).abilities.space is not None,
+        }
         for name in REGISTERED
     ]
 
@@ -167,13 +175,13 @@ def _read_by(system: str) -> list[str]:
     return accepted
 
 
-def _algorithms(system: str) -> list[str]:
-    """The algorithms of a system, by trying each that a run file can name."""
+def _accepted(system: str, setting: str) -> list[Any]:
+    """Return the values of a setting that a method takes, by trying each that a run file can name."""
     accepted = []
-    for name in get_args(get_args(SearchSettings.model_fields["algorithm"].annotation)[0]):
+    for value in get_args(get_args(SearchSettings.model_fields[setting].annotation)[0]):
         with contextlib.suppress(InputError):
-            SearchSettings.checked(system=system, algorithm=name)
-            accepted.append(name)
+            SearchSettings.checked(system=system, **{setting: value})
+            accepted.append(value)
     return accepted
 
 
@@ -183,25 +191,25 @@ def estimate(places: Places, study: str) -> dict[str, Any]:
 
     declared = study_of(places, study)
     table = table_of(declared)
-    cuts = declared.search.system == "cuts"
+    abilities = system_named(declared.search.system).abilities
     sizes = {
         "tuples": len(table.counts),
         "records": table.records,
         "bytes": sum(int(codes.nbytes) for codes in table.codes),
-        "unit": "recodings" if cuts else "nodes",
+        "unit": abilities.space or "nodes",
     }
-    if declared.search.system not in ("lattice", "cuts"):  # what they cost shows only while they run
+    if abilities.space is None:  # what they cost shows only while they run
         return {**sizes, "space": None, "seconds": None, "limit": None}
-    if not cuts:
+    if abilities.bounded:
         unknown = _without_estimate(declared, table)
         if unknown is not None:
             return {**sizes, **unknown}
     cost = predict_search(declared, table)
     return {
         **sizes,
-        "space": float(cost.space) if cuts else cost.space,
+        "space": cost.space if abilities.bounded else float(cost.space),
         "seconds": cost.cpu_seconds,
-        "at_most": not cuts,
+        "at_most": abilities.bounded,
     }
 
 

@@ -151,7 +151,7 @@ async def stop(request: Request, study: StudyId, job: JobId) -> dict[str, Any]:
 
 @search_router.post("/studies/{study}/jobs/{job}/again")
 async def again(request: Request, study: StudyId, job: JobId) -> dict[str, Any]:
-    """Run a job that was stopped or interrupted again; a search over cuts continues from where it was."""
+    """Run a job that was stopped or interrupted again; a search that keeps its state continues from it."""
     queue: Jobs = request.app.state.jobs
     return queue.again(study, job)
 

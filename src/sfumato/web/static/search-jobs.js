@@ -1,7 +1,7 @@
 // The searches of a study: each with its progress and its buttons, and two of them compared.
 import { attempt, get, post, query, removeWithUndo } from "./api.js";
 import { button, defined, error, fill, h, number, plural, select, table } from "./dom.js";
-import { PROVING } from "./search-settings.js";
+import { DEFAULT, PROVING, system } from "./search-settings.js";
 import { inWords, titleOf } from "./settings.js";
 import { go, here, measure, state } from "./state.js";
 
@@ -21,7 +21,7 @@ const WORDS = {
 // A search of a lattice without a proof ends when it finds nothing better: the size of the lattice says nothing of it.
 const endless = (job) =>
   job.kind === "search" &&
-  (job.settings?.system ?? "lattice") === "lattice" &&
+  system(job.settings?.system ?? DEFAULT).algorithms.some((each) => PROVING.includes(each)) &&
   Boolean(job.settings?.algorithm) &&
   !PROVING.includes(job.settings.algorithm);
 
@@ -103,7 +103,9 @@ export function jobRow(job, { stopping, redraw }) {
       ["stopped", "killed", "interrupted", "failed"].includes(job.status) &&
         button("Run again", () => act("again"), {
           class: "small",
-          title: "A search over cuts continues where it stopped",
+          title: system(job.settings?.system ?? DEFAULT).resumable
+            ? "The search continues where it stopped"
+            : "It starts from the beginning",
         }),
       job.front &&
         button("Explore →", () => go({ step: "explore", job: job.id, point: null }), {

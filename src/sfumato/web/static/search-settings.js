@@ -8,11 +8,6 @@ const SYSTEMS = {
     "Same grouping for everyone, provably complete",
     "Each column is generalized to one level of its hierarchy. Every best release is found, with a proof.",
   ],
-  unproven: [
-    "Same grouping for everyone, the best found",
-    "Each column is generalized to one level of its hierarchy. With the algorithm " +
-      "chosen under Advanced nothing proves that no release is better.",
-  ],
   cuts: [
     "Finer groups, the best found",
     "Each column is cut where that costs least: less is lost, but nothing proves that no release is better.",
@@ -27,6 +22,14 @@ const SYSTEMS = {
     "Only the cells that make a record stand out are left out; all other values stay as they are.",
   ],
 };
+// The same with an algorithm that proves nothing.
+const UNPROVEN = {
+  lattice: [
+    "Same grouping for everyone, the best found",
+    "Each column is generalized to one level of its hierarchy. With the algorithm " +
+      "chosen under Advanced nothing proves that no release is better.",
+  ],
+};
 const ALGORITHMS = {
   exact: "exact: the complete front, proven",
   exhaustive: "exhaustive: every node",
@@ -35,10 +38,15 @@ const ALGORITHMS = {
   memetic: "memetic: the best found",
   nsga2: "NSGA-II, as published",
 };
+export const DEFAULT = "lattice"; // the method of a run file that names none
 export const PROVING = ["exact", "exhaustive"];
 const OTHERS = ["channel", "groups"]; // they have forms of their own
 export const system = (name) =>
-  state.about.systems.find((each) => each.name === name) ?? { reads: [], algorithms: [] };
+  state.about.systems.find((each) => each.name === name) ?? {
+    reads: [],
+    algorithms: [],
+    problems: [],
+  };
 /**
  * The settings of a search that recodes; every change is sent at once.
  *
@@ -113,8 +121,8 @@ export function settingsForm(now, { change, says, seconds, folds }) {
       definition,
     );
   const limits = Object.entries(now.constraints ?? {});
-  const current = now.system ?? "lattice";
-  const { reads, algorithms } = system(current);
+  const current = now.system ?? DEFAULT;
+  const { reads, algorithms, problems } = system(current);
   const choices = state.about.systems.filter((each) => !OTHERS.includes(each.name));
   return [
     h(
@@ -122,11 +130,9 @@ export function settingsForm(now, { change, says, seconds, folds }) {
       { class: "choices" },
       h("legend", {}, "How records may be grouped"),
       choices.map((each) => {
-        const [title, text] = SYSTEMS[
-          each.name === "lattice" && now.algorithm && !PROVING.includes(now.algorithm)
-            ? "unproven"
-            : each.name
-        ] ?? [each.name, each.plans];
+        const unproven = now.algorithm && !PROVING.includes(now.algorithm);
+        const [title, text] = (unproven && UNPROVEN[each.name]) ||
+          SYSTEMS[each.name] || [each.name, each.plans];
         return h(
           "label",
           {},
@@ -139,7 +145,7 @@ export function settingsForm(now, { change, says, seconds, folds }) {
             onchange: () =>
               change({
                 system: each.name,
-                ...(each.name === "cuts"
+                ...(each.problems.length
                   ? { problem: 2, objectives: undefined, constraints: undefined }
                   : {}),
               }),
@@ -191,7 +197,7 @@ export function settingsForm(now, { change, says, seconds, folds }) {
               { id: "algorithm" },
             ),
           ),
-        current === "cuts" &&
+        problems.length > 0 &&
           field(
             "Problem",
             select(
@@ -217,7 +223,7 @@ export function settingsForm(now, { change, says, seconds, folds }) {
             ),
             "The four problems of the cuts paper",
           ),
-        current === "cuts" &&
+        problems.length > 0 &&
           amount(
             "Generations",
             now.generations ?? 250,

@@ -17,6 +17,9 @@ import { valueText } from "../settings.js";
 import { go, here, measure, note, state } from "../state.js";
 import { drawComparison } from "../two-points.js";
 
+// What the plans share of which a floor is proven; labels where nothing is said.
+const BOUNDED = { cells: "single cells suppressed" };
+
 export async function exploreStep(place) {
   const jobs = [...state.jobs.values()]
     .filter(
@@ -346,7 +349,7 @@ export async function explorer(front, jobs) {
                 "the arrow keys move along the front. Dashed: limits that policies set.",
               front.floor?.length > 0 &&
                 " Grey: no recoding with " +
-                  `${front.system === "cells" ? "single cells suppressed" : "these labels"} loses ` +
+                  `${BOUNDED[front.system] ?? "these labels"} loses ` +
                   "so little, which is proven.",
             ),
           ),

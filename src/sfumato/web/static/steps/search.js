@@ -5,7 +5,7 @@ import { button, byId, defined, fill, h, number, percent, plural, tabs } from ".
 import { channelForm, groupsForm } from "../other-searches.js";
 import { estimateWords } from "../search-estimate.js";
 import { comparison, jobRow } from "../search-jobs.js";
-import { settingsForm, system } from "../search-settings.js";
+import { DEFAULT, settingsForm, system } from "../search-settings.js";
 import { titleOf } from "../settings.js";
 import { go, here, measure, onChange, state } from "../state.js";
 
@@ -35,10 +35,10 @@ export async function searchStep(place) {
   const settings = () => ({ ...state.declared.study.search });
   async function change(changes) {
     const before = settings();
-    const turned = changes.system && changes.system !== (before.system ?? "lattice");
+    const turned = changes.system && changes.system !== (before.system ?? DEFAULT);
     const both = turned
       ? system(changes.system).reads.filter(
-          (name) => name in before && system(before.system ?? "lattice").reads.includes(name),
+          (name) => name in before && system(before.system ?? DEFAULT).reads.includes(name),
         )
       : []; // the others belong to one system, and another refuses them
     const next = {
@@ -90,7 +90,7 @@ export async function searchStep(place) {
       fill(guess, blocked());
       return;
     }
-    if (!["lattice", "cuts"].includes(settings().system ?? "lattice")) {
+    if (!system(settings().system ?? DEFAULT).estimated) {
       fill(guess);
       return;
     }
