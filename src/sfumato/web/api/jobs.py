@@ -21,7 +21,7 @@ from sfumato.web.schema import explained, plain
 from sfumato.web.workspace import Places, read_json, write_json
 
 LIVE = 0.7  # seconds between two pictures of the front so far
-TOLD = 0.25  # seconds between two words about progress
+TOLD = 0.25  # seconds between two reports of progress
 MOST_LIVE = 600
 
 
@@ -37,7 +37,7 @@ def run_job(places: Places, folder: Path) -> None:
             end = _other(places, folder, about)
         else:
             end = _search(places, folder, about)
-    except Exception as error:  # noqa: BLE001  whatever happens is told on the page, never with people's records
+    except Exception as error:  # noqa: BLE001  the page reports every error, without a record
         end = {"status": "failed", "error": explained(error)}
     write_json(folder / "done.json", plain(end))
 
@@ -59,7 +59,7 @@ def _search(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, An
 
 
 def _other(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, Any]:
-    """A search for channels, or an attack on a group's areas and the protection against it."""
+    """Search for channels, or attack a group's areas and protect them."""
     from sfumato.web.api.systems import search_channel, search_groups
 
     find = search_channel if about["kind"] == "channel" else search_groups
@@ -70,7 +70,7 @@ def _other(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, Any
 
 
 class Watch:
-    """Tells how far a search is, draws its front so far, and stops it when asked or when its time is up."""
+    """The observer of a search: it writes the progress and the front so far, and stops the search on request."""
 
     def __init__(self, folder: Path, seconds: float | None, unit: str = "steps") -> None:
         self.folder, self.seconds, self.stopped = folder, seconds, False
@@ -93,7 +93,7 @@ class Watch:
             self._told = now
             self._done = int(done), int(total)
             self.stage("stopping" if self.stopped or (self.folder / "stop").exists() else "searching")
-            if os.getppid() != self._parent:  # the server is gone, and nobody waits for the result
+            if os.getppid() != self._parent:  # the server has ended, so the result has no reader
                 os._exit(1)
         asked = (self.folder / "stop").exists()
         late = self.seconds is not None and now - self._began >= self.seconds

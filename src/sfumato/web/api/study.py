@@ -43,7 +43,7 @@ SECTIONS = ("data", "columns", "search", "measures", "groups")
 
 
 def get(places: Places, study: str) -> dict[str, Any]:
-    """A study as it is declared."""
+    """Return a study as it is declared."""
     return run_file(places, study)
 
 
@@ -95,7 +95,7 @@ def put(places: Places, study: str, changes: dict[str, Any], version: str) -> di
 
 
 def ready(places: Places, study: str, version: str) -> None:
-    """Raise unless a study can be searched: as it was read, with roles that somebody checked and the same table."""
+    """Raise unless a study can be searched: as it was read, with confirmed roles and the same table."""
     refuse_stale(places, study, version)
     about = read_json(places.study(study) / "study.json")
     refuse_changed(study_of(places, study), about)
@@ -125,9 +125,9 @@ def same_table(places: Places, study: str) -> None:
 
 
 def audit(places: Places, study: str) -> dict[str, Any]:
-    """The risk of the raw table: every measure, class sizes, which columns add most.
+    """Return the risk of the raw table: every measure, class sizes, which columns add most.
 
-    A column that nobody has given a role counts as known to outsiders, until somebody says that it is not.
+    A column without a role counts as a quasi-identifier until it is declared as something else.
     """
     declared = study_of(places, study)
     undecided = undecided_columns(declared)
@@ -139,7 +139,7 @@ def audit(places: Places, study: str) -> dict[str, Any]:
 
 
 def measures(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
-    """Every measure with its facts; whether it is sought where a run file names none, and whether it is the loss."""
+    """Return every measure with its facts, whether it is an objective by default, and whether it is the loss."""
     sought = {objective.name for objective in SearchSettings().named}
     return [
         measure.as_dict() | {"default": measure.name in sought, "loss_of_points": measure is GENERAL_LOSS}
@@ -148,7 +148,7 @@ def measures(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
 
 
 def systems(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
-    """Every registered system: what its plans are called, and which settings of a search it reads."""
+    """Return every registered system: what its plans are called, and which settings of a search it reads."""
     return [
         {
             "name": name,
@@ -164,7 +164,7 @@ def systems(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
 
 
 def _read_by(system: str) -> list[str]:
-    """The settings under [search] that a system takes, by trying each."""
+    """Return the settings under [search] that a system takes, by trying each."""
     accepted = []
     for name, field in SearchSettings.model_fields.items():
         if name == "system" or field.get_default(call_default_factory=True) is None:
@@ -186,7 +186,7 @@ def _accepted(system: str, setting: str) -> list[Any]:
 
 
 def estimate(places: Places, study: str) -> dict[str, Any]:
-    """How large the space is, and what the search will cost: of a lattice at most, if every node is tried."""
+    """Estimate the size of the space and the cost of the search: of a lattice at most, if every node is tried."""
     from sfumato.prediction import predict_search
 
     declared = study_of(places, study)
@@ -214,7 +214,7 @@ def estimate(places: Places, study: str) -> dict[str, Any]:
 
 
 def _without_estimate(declared: Study, table: FrequencyTable) -> dict[str, Any] | None:
-    """What is known of a search of a lattice that cannot be complete: too large for its method, or without a proof."""
+    """Return what is known of a search that cannot be complete: too large for its algorithm, or without a proof."""
     from sfumato.methods.lattice.search import LIMITS, Search
 
     prepared, limit = Search.prepare(declared, table), LIMITS.get(declared.search.method)
