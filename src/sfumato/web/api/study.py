@@ -16,6 +16,7 @@ from sfumato.hierarchies.recipes import HierarchyFile
 from sfumato.measures.registry import GENERAL_LOSS, K, known_measures
 from sfumato.methods.registry import MODULES as REGISTERED
 from sfumato.methods.registry import system_named
+from sfumato.methods.system import check_measures, goal_of
 from sfumato.study import SearchSettings, Study
 from sfumato.study.census_mapping import vital_columns
 from sfumato.study.groups import with_recipe
@@ -310,8 +311,6 @@ def _refuse_weights(study: Study) -> None:
 
 
 def _refuse_measures(study: Study) -> None:
-    from sfumato.methods.system import check_measures, goal_of
-
     check_measures(study)
     for objective in study.search.named:
         goal_of(study, objective.name, objective.direction)
