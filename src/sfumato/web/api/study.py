@@ -176,7 +176,7 @@ def _read_by(system: str) -> list[str]:
     return accepted
 
 
-def _accepted(system: str, setting: str) -> list[Any]:
+def _accepted(system: str, setting: str) -> list[object]:
     """Return the values of a setting that a method takes, by trying each that a run file can name."""
     accepted = []
     for value in get_args(get_args(SearchSettings.model_fields[setting].annotation)[0]):
