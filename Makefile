@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SCALE := $(VENV)/.installed-scale
+NODE_STAMP := node_modules/.installed
 EVERY := not published and not scale and not site and not package
 QUICK := not long and $(EVERY)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo compiled test test-skipped test-long test-fast size coverage test-hostile installed-scale test-scale test-published lint audit-dependencies bench docs test-docs test-package sbom bench-peers pictures clean
+.PHONY: help demo compiled test test-skipped test-long test-fast size coverage test-hostile installed-scale test-scale test-published lint lint-js checked-js audit-dependencies bench docs test-docs test-package sbom bench-peers pictures clean
 
 help:  ## Show what there is to make.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -89,6 +90,19 @@ lint: audit-dependencies  ## Style, types, import direction, counts, language, k
 	$(BIN)/python -m tools.size
 	$(BIN)/python -m tools.prose
 
+lint-js:  ## Check layout, faults and types of the page's JavaScript and run its unit tests (needs node and npm).
+	@if command -v node >/dev/null && command -v npm >/dev/null; then $(MAKE) --no-print-directory checked-js; \
+	elif [ -n "$$SFUMATO_NO_SKIPS" ]; then echo "lint-js: there is no node or no npm (apt-get install nodejs npm)"; exit 1; \
+	else echo "lint-js: skipped, there is no node or no npm (apt-get install nodejs npm)"; fi
+
+checked-js: $(NODE_STAMP)
+	npm run --silent lint
+	npm run --silent test
+
+$(NODE_STAMP): package.json package-lock.json
+	npm ci --loglevel=error
+	@touch $@
+
 size: $(STAMP)  ## Count files and lines of the package; they may not grow beyond what is recorded.
 	$(BIN)/python -m tools.size
 
@@ -121,4 +135,4 @@ pictures: $(STAMP)  ## Draw the pictures of the workbench and of the two bands i
 	PYTHONPATH=. $(BIN)/python docs/pictures/workbench.py pictures
 
 clean:  ## Remove what was made.
-	rm -rf $(VENV) demo build dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) demo build dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache node_modules

@@ -287,9 +287,9 @@ def test_a_worker_that_dies_is_replaced_and_the_server_stays_small(bench: httpx.
     assert bench.get("/api/about").status_code == 200
     tasks = Path(f"/proc/{served.process.pid}/task")
     children = {int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()}
-    desks = [pid for pid in children if b"\0desk\0" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-    assert desks
-    for pid in desks:
+    workers = [pid for pid in children if b"\0worker\0" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    assert workers
+    for pid in workers:
         os.kill(pid, signal.SIGKILL)
     answers = [bench.get("/api/studies").status_code for _ in range(4)]
     assert answers[-1] == 200

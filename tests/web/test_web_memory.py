@@ -36,10 +36,10 @@ def bench(served: Server) -> Iterator[httpx.Client]:
 
 
 def workers(served: Server) -> set[int]:
-    """The process ids of the server's desks."""
+    """The process ids of the server's workers."""
     tasks = Path(f"/proc/{served.process.pid}/task")
     children = {int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()}
-    return {pid for pid in children if b"\0desk\0" in Path(f"/proc/{pid}/cmdline").read_bytes()}
+    return {pid for pid in children if b"\0worker\0" in Path(f"/proc/{pid}/cmdline").read_bytes()}
 
 
 @pytest.mark.long

@@ -192,7 +192,7 @@ def test_a_question_whose_client_went_away_is_given_up() -> None:
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            ended.append("cancelled")  # the desk stops its worker here
+            ended.append("cancelled")  # the pool stops its worker here
             raise
 
     # in a thread of its own: a browser of another test may have a loop in this one

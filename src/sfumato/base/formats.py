@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 
-from sfumato.base.arrays import Counts64, array_of, arrow_table
 from sfumato.base.trust import note_input
 from sfumato.errors import DataError, reason_of
 
 if TYPE_CHECKING:
     import pyarrow
+
+    from sfumato.base.arrays import Counts64
 
 
 MAX_BYTES = 256 << 20  # a front of a hundred thousand points has some tens of megabytes
@@ -199,6 +200,8 @@ def write_numbers(path: Path, columns: Mapping[str, Counts64]) -> None:
     """Write named columns of whole numbers of one length."""
     import pyarrow.parquet
 
+    from sfumato.base.arrays import arrow_table  # the server reads JSON here, and loads no compiler
+
     pyarrow.parquet.write_table(arrow_table(columns), path)
 
 
@@ -206,6 +209,8 @@ def read_numbers(path: Path, *, expected: str) -> dict[str, Counts64]:
     """Return the columns that `write_numbers` wrote, whatever their names."""
     import pyarrow
     import pyarrow.parquet
+
+    from sfumato.base.arrays import array_of
 
     try:
         names = pyarrow.parquet.read_schema(path).names

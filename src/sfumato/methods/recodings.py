@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sfumato.front import Front
 from sfumato.methods.run import Run, Searcher
 from sfumato.methods.shared import accepted, measured_rows, search_table
-from sfumato.methods.system import Publishing, Verdict
+from sfumato.methods.system import Abilities, Publishing, Verdict
 from sfumato.plans.recodings import CutPlan, LevelPlan, RecodingPlan
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
@@ -46,6 +46,7 @@ class Recodings:
     steps: str
     heading: str
     find: Searcher
+    abilities: Abilities
     plans: str = "non-dominated generalizations"
     apply: Callable[[Applying], Draft] | None = None
 
@@ -91,7 +92,9 @@ class Recodings:
         return {"suppressed": gone, f"{self.heading} of {names}": chosen}
 
 
+LEVELS = Abilities(resumable=True, space="nodes", bounded=True)
+CUTS = Abilities(resumable=True, space="recodings")
 SYSTEMS = {
-    "lattice": Recodings("lattice", LevelPlan, "nodes", "levels", _search_lattice),
-    "cuts": Recodings("cuts", CutPlan, "generations", "groups", _search_cuts),
+    "lattice": Recodings("lattice", LevelPlan, "nodes", "levels", _search_lattice, LEVELS),
+    "cuts": Recodings("cuts", CutPlan, "generations", "groups", _search_cuts, CUTS),
 }

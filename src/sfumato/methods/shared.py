@@ -14,7 +14,7 @@ from sfumato.base.progress import recording, stage
 from sfumato.base.text import number, number_or_infinity, percent
 from sfumato.front import Front, Point
 from sfumato.methods.run import Run, Searcher
-from sfumato.methods.system import Publishing, Verdict, check_measures
+from sfumato.methods.system import Abilities, Publishing, Verdict, check_measures
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release.manifest import Manifest
 from sfumato.study import Study
@@ -56,6 +56,7 @@ class BoxSystem(ABC):
     """A system for each value of k, whose front shows the records themselves."""
 
     plan: type[BoxPlan] = BoxPlan
+    abilities: ClassVar[Abilities] = Abilities(resumable=True)
     title: ClassVar[str]
     bound: ClassVar[str]  # what stands at the bound of the page
     shown: ClassVar[str]  # what a front shows of records

@@ -49,10 +49,22 @@ class Publishing:
     format: str | None = None
 
 
+@dataclass(frozen=True)
+class Abilities:
+    """What a method can do beyond what all of them can. Other folders ask for this, and not for the name."""
+
+    resumable: bool = False  # its search keeps a state on disk, from which it can be continued
+    space: str | None = None  # what the size of its search space counts, where the cost is estimated beforehand
+    bounded: bool = False  # a search can try the whole space, so that its size bounds the cost
+    proves_floor: bool = False  # its points prove what no front of the same study loses less than
+    draws: bool = False  # it can exchange records between classes by a draw
+
+
 class System(Protocol):
     """What a system offers: a search that gives a front, how its plans are read back, and its words for them."""
 
     name: str
+    abilities: Abilities
     plan: type[Plan]
     plans: str  # what its plans are called
     apply: Callable[[Applying], Draft] | None  # how its plans are applied to another table, where that is its own way

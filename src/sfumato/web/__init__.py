@@ -1,5 +1,5 @@
 """The workbench: one page in the browser, and the HTTP interface behind it.
 
-The server imports no kernels and reads no table. Quick questions go to a desk (`desk`, a warm worker process), searches
-and releases are jobs (`jobs`, a process each); both run `worker`, which calls the functions of `calls/`.
+The server imports no kernels and reads no table. A worker pool answers quick questions. Each search and each
+release is a job in a process of its own. Both run `worker`, which calls the functions of `api/`.
 """

@@ -1,17 +1,13 @@
-"""Who may talk to the server: under the names it serves, from its own page, and with the secret of a session.
+"""Access to the server: by the names it serves, from its own page, and with the secret of a session.
 
-The page itself (its markup, scripts and styles) holds nothing secret and is open to whoever asks. Everything else needs
-`Authorization: Bearer SECRET`, which a browser never adds by itself: there is no cookie, so nothing travels to other
-ports of this machine and a foreign page can borrow nothing. A file can also be fetched once with a ticket.
+The page itself (its markup, scripts and styles) holds nothing secret and is open to every request. Everything else
+needs `Authorization: Bearer SECRET`. A browser never adds that header by itself, as it does with a cookie, so other
+ports of this machine receive nothing and a foreign page can use nothing. A file can also be fetched once with a ticket.
 
-Who may use the page: keys that are good for one use, the sessions they open, and tickets for single files.
-
-A key is a file in the workspace that only its owner can read, named by the key's digest; using the key deletes the
-file, so it cannot be used twice. The file can be the page that hands the key to the server: a browser is told the name
-of the file, and no key is on a command line, in an address or in a history. Sessions and tickets are kept in the
-memory of the server, as digests.
-
-Bodies of requests: of a bounded size, and JSON of which everything can be written down again.
+A session is opened by a key that is good for one use. A key is a file in the workspace that only its owner can read. It
+is named by the key's digest and deleted when the key is used. The file can be the page that hands the key to the
+server: a browser receives the name of the file, so no key is on a command line, in an address or in a history. The
+server keeps sessions and tickets in its memory, as digests.
 """
 
 from __future__ import annotations
@@ -59,7 +55,7 @@ class Key:
 
 
 def new_key(work: Path, address: str) -> Key:
-    """A key for the server at an address; whoever can write to the workspace can make one."""
+    """Return a key for the server at an address; every program that can write to the workspace can make one."""
     text = secrets.token_urlsafe(24)
     page = work / FOLDER / f"{_digest(text)}.html"
     descriptor = os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -92,11 +88,11 @@ class Keys:
         return secret
 
     def knows(self, secret: str) -> bool:
-        """Whether a secret is that of a session."""
+        """Return whether a secret is that of a session."""
         return _digest(secret) in self._sessions
 
     def new_ticket(self, path: str) -> str:
-        """A ticket that opens one path once, within a minute."""
+        """Return a ticket that opens one path once, within a minute."""
         now = self._now()
         self._tickets = {name: entry for name, entry in self._tickets.items() if entry[1] > now}
         ticket = secrets.token_urlsafe(24)
@@ -126,14 +122,14 @@ class BodyError(HTTPException):
 
 
 def too_large() -> BodyError:
-    """The error of a body beyond the limit."""
+    """Return the error of a body beyond the limit."""
     return BodyError(
         413, f"the request is larger than {MOST >> 20} MB", "a smaller request", "upload a table as a file"
     )
 
 
 def announced_too_large(scope: Scope, headers: dict[str, str]) -> bool:
-    """Whether a request says itself that it is too large."""
+    """Return whether a request says itself that it is too large."""
     length = headers.get("content-length", "0")
     return not scope["path"].startswith(UPLOADS) and (not length.isdigit() or int(length) > MOST)
 
@@ -265,7 +261,7 @@ class Gate:
         await self.app(scope, limited(scope, receive), guarded)
 
     def _refused(self, scope: Scope, headers: dict[str, str]) -> str | None:
-        """Why a request is refused whoever sends it: other names of this machine, other pages."""
+        """Return why a request is refused whatever its session is: another name of this machine, or another page."""
         if headers.get("host", "").lower() not in self.hosts:
             return "this server does not accept that Host header"
         starts = scope["path"] == START

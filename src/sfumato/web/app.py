@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Scope
 from sfumato.errors import SfumatoError
 from sfumato.version import __version__
 from sfumato.web.access import BodyError, Gate, Keys
-from sfumato.web.jobs import Desks, Jobs, RefusedError
+from sfumato.web.jobs import Jobs, RefusedError, WorkerPool
 from sfumato.web.routes import front, release, study
 from sfumato.web.schema import explained
 from sfumato.web.worker import status_of
@@ -50,7 +50,7 @@ class Options:
 
 
 def make_app(places: Places, options: Options | None = None) -> FastAPI:
-    """The application without its gate."""
+    """Return the application without its gate."""
     limits = options or Options()
     places.prepare()
 
@@ -59,15 +59,15 @@ def make_app(places: Places, options: Options | None = None) -> FastAPI:
         places.clear_unfinished()
         app.state.trash = Trash(places)
         app.state.trash.empty()
-        app.state.desks = Desks(places, limits.gigabytes)
+        app.state.pool = WorkerPool(places, limits.gigabytes)
         app.state.jobs = Jobs(places, limits.gigabytes, limits.jobs)
         app.state.jobs.recover()
         app.state.jobs.start_waiting()
-        keeper = asyncio.get_running_loop().create_task(_keep(app.state.desks, app.state.trash))
+        keeper = asyncio.get_running_loop().create_task(_keep(app.state.pool, app.state.trash))
         yield
         keeper.cancel()
         await app.state.jobs.close()
-        await app.state.desks.close()
+        await app.state.pool.close()
 
     app = FastAPI(
         title="Sfumato workbench",
@@ -80,12 +80,16 @@ def make_app(places: Places, options: Options | None = None) -> FastAPI:
     app.state.places, app.state.limits = places, limits
     app.state.keys = Keys(places.work)
     app.state.turns = defaultdict(asyncio.Lock)  # changes of one study are made one after another
-    routers = (
-        *(study.enter_router, study.open_router, study.declare_router),
-        *(front.search_router, front.explore_router, release.publish_router, front.other_router),
+    for router in (
+        study.enter_router,
+        study.open_router,
+        study.declare_router,
+        front.search_router,
+        front.explore_router,
+        release.publish_router,
+        front.other_router,
         release.replay_router,
-    )
-    for router in routers:
+    ):
         app.include_router(router, prefix="/api")
     app.include_router(study.page)
     app.add_exception_handler(RefusedError, _refused)
@@ -103,15 +107,15 @@ def make_app(places: Places, options: Options | None = None) -> FastAPI:
 
 
 def guarded(app: FastAPI, hosts: Iterable[str]) -> ASGIApp:
-    """The application behind its gate."""
+    """Return the application behind its gate."""
     return Gate(app, app.state.keys, hosts)
 
 
-async def _keep(desks: Desks, trash: Trash) -> None:
+async def _keep(pool: WorkerPool, trash: Trash) -> None:
     """Stop idle workers, and remove deleted studies and releases once they can no longer be restored."""
     while True:
         await asyncio.sleep(20)
-        await desks.send_home()
+        await pool.close_idle()
         trash.empty(older=KEPT_SECONDS)
 
 

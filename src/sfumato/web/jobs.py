@@ -1,6 +1,6 @@
 """Jobs: searches and releases, a process each, a few at a time. Their folders hold their state, after a restart too.
 
-Desks: warm worker processes that answer quick questions. One that dies is replaced, and its question says so.
+The worker pool answers quick questions. A worker that dies is replaced, and its question is answered by an error.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class RefusedError(Exception):
         self.status, self.error = status, error
 
 
-class Desk:
+class Worker:
     """One worker process, and one question at a time."""
 
     def __init__(self, places: Places, gigabytes: float) -> None:
@@ -71,11 +71,11 @@ class Desk:
     async def _exchange(self, call: str, given: dict[str, Any]) -> dict[str, Any]:
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(
-                *command("desk", self.places, self.gigabytes),
+                *command("worker", self.places, self.gigabytes),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 limit=LINE,
-                start_new_session=True,  # Ctrl-C is for the server, which ends its desks
+                start_new_session=True,  # Ctrl-C is for the server, which ends its workers
             )
         process = self._process
         if process.stdin is None or process.stdout is None:
@@ -93,31 +93,31 @@ class Desk:
         return answer
 
 
-class Desks:
+class WorkerPool:
     """A few workers: a free one is asked, and idle workers are stopped."""
 
     def __init__(self, places: Places, gigabytes: float, limit: int = 2) -> None:
-        self._all = [Desk(places, gigabytes) for _ in range(limit)]
+        self._all = [Worker(places, gigabytes) for _ in range(limit)]
 
     async def ask(self, call: str, **given: Any) -> Any:
-        free = [desk for desk in self._all if not desk.lock.locked()]
+        free = [worker for worker in self._all if not worker.lock.locked()]
         # The warmest first: it knows the table already.
-        desk = max(free, key=lambda desk: desk.used) if free else min(self._all, key=lambda desk: desk.used)
-        return await desk.ask(call, given)
+        worker = max(free, key=lambda worker: worker.used) if free else min(self._all, key=lambda worker: worker.used)
+        return await worker.ask(call, given)
 
-    async def send_home(self) -> None:
-        """Close the desks that nobody has asked for a while."""
-        for desk in self._all:
-            if not desk.lock.locked() and time.monotonic() - desk.used > IDLE:
-                await desk.close()
+    async def close_idle(self) -> None:
+        """Close the workers that were idle for a while."""
+        for worker in self._all:
+            if not worker.lock.locked() and time.monotonic() - worker.used > IDLE:
+                await worker.close()
 
     async def close(self) -> None:
-        for desk in self._all:
-            await desk.close()
+        for worker in self._all:
+            await worker.close()
 
 
 def command(kind: str, places: Places, gigabytes: float, *more: str) -> list[str]:
-    """The command line of a worker."""
+    """Return the command line of a worker."""
     return [sys.executable, "-m", "sfumato.web.worker", kind, str(places.root), str(gigabytes), *more]
 
 
@@ -170,7 +170,7 @@ class Jobs:
         return self.describe(folder)
 
     def again(self, study: str, job: str) -> dict[str, Any]:
-        """Run a job that did not end well again: a search over cuts from where it was, others from the start."""
+        """Run a job that did not end well again: from where it was if its search keeps a state, else from the start."""
         folder = self.places.job(study, job)
         about = read_json(folder / "job.json")
         if about.get("status") not in ENDED or about["status"] == "done":
@@ -193,7 +193,7 @@ class Jobs:
         return self.describe(folder)
 
     def take_out(self, study: str, job: str) -> Path:
-        """The folder of a job that is not running, to be deleted with its front."""
+        """Return the folder of a job that is not running, to be deleted with its front."""
         folder = self.places.job(study, job)
         if folder in self._running:
             raise InputError("the job is running", expected="a job that has ended", remedy="stop it first")
@@ -202,13 +202,13 @@ class Jobs:
         return folder
 
     def of(self, study: str | None = None) -> list[dict[str, Any]]:
-        """Every job, the oldest first."""
+        """Return every job, the oldest first."""
         folders = self.places.studies.glob(f"{study or '*'}/jobs/*/job.json")
         described = [self.describe(path.parent) for path in folders]
         return sorted(described, key=lambda job: float(job.get("added", 0.0)))
 
     def describe(self, folder: Path) -> dict[str, Any]:
-        """The state of a job: its status, its progress, what it has found so far."""
+        """Return the state of a job: its status, its progress, what it has found so far."""
         about = read_json(folder / "job.json")
         if about.get("status") == "running" and folder not in self._running:  # its end could not be written down
             about |= {"status": "interrupted", "error": _interrupted()} | read_json(folder / "done.json")
@@ -220,7 +220,7 @@ class Jobs:
         return about
 
     def live(self, folder: Path) -> dict[str, Any]:
-        """The front so far of a running search."""
+        """Return the front so far of a running search."""
         return read_json(folder / "live.json")
 
     def start_waiting(self) -> None:
@@ -291,5 +291,5 @@ def _interrupted() -> dict[str, str]:
     return {
         "what": "the server stopped while this job ran",
         "expected": "a job that completes",
-        "try": "run it again; a search over cuts continues from where it was",
+        "try": "run it again; a search that recodes the table or suppresses cells continues from where it was",
     }

@@ -268,7 +268,7 @@ def limits(
     min_k: Annotated[Least | None, Query()] = None,
     min_l: Annotated[Least | None, Query()] = None,
 ) -> dict[str, float]:
-    """The limits of a question, those that were given."""
+    """Return the limits of a question, those that were given."""
     given = {"max_loss": max_loss, "max_suppression": max_suppression, "min_k": min_k, "min_l": min_l}
     return {name: value for name, value in given.items() if value is not None}
 
@@ -279,7 +279,7 @@ Limited = Annotated[dict[str, float], Depends(limits)]
 def version(
     if_match: Annotated[str | None, Header(max_length=100, description="The ETag of the study as it was read.")] = None,
 ) -> str:
-    """The version of a study that a change is meant for."""
+    """Return the version of a study that a change is meant for."""
     if if_match is None:
         raise UnversionedError(
             "the request does not state which version of the study it changes",
@@ -293,7 +293,7 @@ Version = Annotated[str, Depends(version)]
 
 
 def explained(error: BaseException) -> dict[str, str]:
-    """An error as a sentence with a remedy."""
+    """Return an error as a sentence with a remedy."""
     if isinstance(error, MemoryError | MemoryLimitError):
         return {
             "what": "the work needs more memory than a worker may use",

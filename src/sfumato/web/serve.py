@@ -84,13 +84,13 @@ def link(folder: Path, *, browser: bool = True) -> None:
 
 
 def hosts_of(host: str, port: int) -> set[str]:
-    """The Host headers a server answers to: against names that others point at this machine."""
+    """Return the Host headers a server answers to: against names that others point at this machine."""
     names = {"127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host}
     return {f"{name}:{port}" for name in names} | (names if port == 80 else set())
 
 
 def _let_in(places: Places, address: str, browser: bool, wait: float = 0.0) -> None:
-    """Print a new key, and show a browser the file that hands it over: its name tells nobody the key."""
+    """Print a new key, and open the file that hands it to the browser. The name of the file does not hold the key."""
     key = new_key(places.work, address)
     print(f"workbench: {address}\nkey (can be used once): {key.text}", flush=True)
     if browser and wait:
@@ -111,14 +111,14 @@ def _loopback(host: str) -> bool:
 
 
 def _socket(host: str, port: int) -> socket.socket:
-    """A bound socket; where the port is taken, the next free one unless it was asked for."""
+    """Return a bound socket; where the port is taken, the next free one unless it was asked for."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for tried in (port, 0) if port == PORT else (port,):
         sock = socket.socket(family, socket.SOCK_STREAM)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((host, tried))
-            sock.listen(128)  # whoever opens the address as soon as it is printed waits instead of being refused
+            sock.listen(128)  # a browser that opens the address as soon as it is printed waits instead of being refused
         except OSError as error:
             sock.close()
             reason = error.strerror

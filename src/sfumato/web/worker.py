@@ -1,7 +1,7 @@
-"""What runs in a worker process: a desk that answers questions, or one job. Both under a memory limit.
+"""A process of the workbench: a worker that answers questions, or one job, both under a memory limit.
 
-A desk reads a question a line from its input and writes an answer a line. A job reads `job.json` in its folder and
-leaves `progress.json`, `live.json` and at its end `done.json` there; a file called `stop` asks it to stop.
+A worker reads one question in each line of its input and writes one answer in a line. A job reads `job.json` in its
+folder and leaves `progress.json`, `live.json` and at its end `done.json` there; a file called `stop` asks it to stop.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ MODULES = ("front", "hierarchies", "open", "release", "study", "systems")
 
 
 def main(arguments: list[str]) -> None:
-    """`desk ROOT GIGABYTES` or `job ROOT GIGABYTES FOLDER`."""
+    """`worker ROOT GIGABYTES` or `job ROOT GIGABYTES FOLDER`."""
     kind, root, gigabytes = arguments[:3]
     end_with_parent()
     limit_memory(float(gigabytes))
     places = Places(root)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace")
     os.dup2(2, 1)  # whatever prints must not garble the answers
-    if kind == "desk":
-        attend(places, sys.stdin, answers)
+    if kind == "worker":
+        answer_questions(places, sys.stdin, answers)
     else:
         from sfumato.web.api.jobs import run_job
 
@@ -73,7 +73,7 @@ def limit_memory(gigabytes: float) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
-def attend(places: Places, questions: TextIO, answers: TextIO) -> None:
+def answer_questions(places: Places, questions: TextIO, answers: TextIO) -> None:
     """Answer questions until the pipe is closed."""
     for line in questions:
         asked = json.loads(line)
@@ -82,7 +82,7 @@ def attend(places: Places, questions: TextIO, answers: TextIO) -> None:
 
 
 def answer(places: Places, call: str, given: dict[str, Any]) -> dict[str, Any]:
-    """What a call returns, or its error as {what, expected, try} with an HTTP status."""
+    """Return the answer of a call, or its error as {what, expected, try} with an HTTP status."""
     try:
         return {"found": plain(function(call)(places, **given))}
     except Exception as error:  # noqa: BLE001  whatever happens is told, and never with people's records
@@ -90,7 +90,7 @@ def answer(places: Places, call: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def function(call: str) -> Callable[..., Any]:
-    """A call by its name, such as "open.preview"."""
+    """Return a call by its name, such as "open.preview"."""
     module, _, name = call.partition(".")
     if module not in MODULES or name.startswith("_"):
         raise AbsentError(f"there is no call {call}", expected="a call of the workbench")
@@ -99,7 +99,7 @@ def function(call: str) -> Callable[..., Any]:
 
 
 def status_of(error: BaseException) -> int:
-    """The HTTP status of an error."""
+    """Return the HTTP status of an error."""
     for kind, status in STATUS.items():
         if isinstance(error, kind):
             return status

@@ -25,7 +25,6 @@ from typing import Any
 
 from sfumato.base.files import sweep, write_text
 from sfumato.base.formats import read_json as read_checked
-from sfumato.data.open import matching_files
 from sfumato.data.statistical import ENDINGS
 from sfumato.errors import DataError, InputError
 from sfumato.web.access import FOLDER as KEYS
@@ -86,7 +85,7 @@ class Places:
         return self.work / "studies"
 
     def allowed(self, path: str) -> Path:
-        """A path of the allowed folder; links that lead out of it and `..` are refused."""
+        """Return a path of the allowed folder; links that lead out of it and `..` are refused."""
         plain = Path(path)
         if "\0" in path or ".." in plain.parts:
             raise self._outside(path)
@@ -100,11 +99,13 @@ class Places:
         return resolved
 
     def table(self, path: str) -> Path:
-        """A path to read rows from: a file, a folder of parts or a pattern, with every match in the allowed folder."""
+        """Return a path to read rows from: a file, a folder of parts or a pattern, all within the allowed folder."""
+        from sfumato.data.open import matching_files  # the compiler comes with it, and the server needs none
+
         resolved = self.allowed(path)
         try:
             files = matching_files(resolved)
-        except DataError:  # nothing there: whoever reads it says so
+        except DataError:  # no file there: the reader reports it
             return resolved
         except ValueError:  # no pattern
             raise self._outside(path) from None
@@ -113,12 +114,12 @@ class Places:
         return resolved
 
     def shown(self, path: str | Path) -> str:
-        """A path as the page calls it: relative to the allowed folder."""
+        """Return a path as the page calls it: relative to the allowed folder."""
         resolved = Path(path).resolve()
         return str(resolved.relative_to(self.root)) if resolved.is_relative_to(self.root) else resolved.name
 
     def listed(self, folder: str = "") -> dict[str, Any]:
-        """The contents of a folder: folders, tables and run files."""
+        """Return the contents of a folder: folders, tables and run files."""
         here = self.allowed(folder)
         if not here.is_dir():
             raise AbsentError(f'there is no folder "{folder}"', expected="a folder of the workbench's folder")
@@ -137,15 +138,15 @@ class Places:
         return {"folder": self.shown(here) if here != self.root else "", "folders": folders, "files": files}
 
     def study(self, name: str) -> Path:
-        """The folder of a study."""
+        """Return the folder of a study."""
         return self._inside(self.studies, name, "study")
 
     def job(self, study: str, name: str) -> Path:
-        """The folder of a job."""
+        """Return the folder of a job."""
         return self._inside(self.study(study) / "jobs", name, "job")
 
     def release(self, study: str, name: str) -> Path:
-        """The folder of a release."""
+        """Return the folder of a release."""
         return self._inside(self.study(study) / "releases", name, "release")
 
     def _inside(self, folder: Path, name: str, kind: str) -> Path:
@@ -167,12 +168,12 @@ class Places:
 
 
 def _is_text(name: str) -> bool:
-    """Whether a file name can be shown: it may be any bytes."""
+    """Return whether a file name can be shown: it may be any bytes."""
     return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def version_of(folder: Path) -> str:
-    """What tells one state of a study from any other: a digest of everything that is declared."""
+    """Return the digest of everything that is declared: the version of a study."""
     digest = hashlib.sha256()
     for name in ("run.toml", "study.json"):
         content = (folder / name).read_bytes() if (folder / name).is_file() else b""
@@ -181,7 +182,7 @@ def version_of(folder: Path) -> str:
 
 
 def new_id(stem: str) -> str:
-    """An id that a path and an address can hold, and that no other will have.
+    """Return an id that a path and an address can hold, and that no other will have.
 
     >>> new_id("My Table (2024).csv")[:-33]
     'my-table-2024'
@@ -191,7 +192,7 @@ def new_id(stem: str) -> str:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A small file of the workspace; what cannot be read is empty."""
+    """Return a small file of the workspace; what cannot be read is empty."""
     try:
         content = read_checked(path, noted=False)
     except InputError:
@@ -230,7 +231,7 @@ class FolderLock:
 
 
 def running(work: Path) -> dict[str, Any] | None:
-    """Who serves a workspace now: pid, host, since, address. None if nobody does."""
+    """Return which process serves a workspace: pid, host, since, address. None if it is not served."""
     if not (work / FILE).is_file():
         return None
     descriptor = _opened(work / FILE)
@@ -319,7 +320,7 @@ def forget_unused(places: Places, text: str) -> None:
 
 
 def too_large(limit: int) -> TooLargeError:
-    """The error of an upload beyond the limit."""
+    """Return the error of an upload beyond the limit."""
     return TooLargeError(
         f"the upload is larger than {limit / (1 << 30):.3g} GB",
         expected="a smaller file",

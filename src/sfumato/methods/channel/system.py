@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from sfumato.base.text import number, number_or_infinity, percent
 from sfumato.decide import Choice
@@ -20,7 +20,7 @@ from sfumato.methods.channel.prior import prior_of
 from sfumato.methods.channel.release import DISGUISES, disguise_draft
 from sfumato.methods.channel.search import over_epsilon, point_of, search_channel
 from sfumato.methods.run import Run
-from sfumato.methods.system import Publishing, Verdict, first_unlike, shown
+from sfumato.methods.system import Abilities, Publishing, Verdict, first_unlike, shown
 from sfumato.plans.channel import Channel
 from sfumato.release.draft import Draft
 from sfumato.release.manifest import Manifest
@@ -84,6 +84,7 @@ class Channels:
     plan: type[Channel] = Channel
     plans: str = "channels"
     verifier: Verifier = DISGUISES
+    abilities: ClassVar[Abilities] = Abilities()
     apply: Callable[[Applying], Draft] | None = None
 
     def unit(self, study: Study) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from sfumato.base.progress import stage
 from sfumato.base.text import number
@@ -18,7 +18,7 @@ from sfumato.methods.groups.front import front_of, report_of, swaps_of
 from sfumato.methods.groups.release import SWAPS, protection_draft
 from sfumato.methods.groups.search import protect
 from sfumato.methods.run import Run
-from sfumato.methods.system import Publishing, Verdict
+from sfumato.methods.system import Abilities, Publishing, Verdict
 from sfumato.plans.swaps import SwapPlan
 from sfumato.release.draft import Draft
 from sfumato.release.manifest import Manifest
@@ -84,6 +84,7 @@ class Groups:
     plan: type[SwapPlan] = SwapPlan
     plans: str = "plans of swaps"
     verifier: Verifier = SWAPS
+    abilities: ClassVar[Abilities] = Abilities()
     apply: Callable[[Applying], Draft] | None = None
 
     def unit(self, study: Study) -> str:  # noqa: ARG002

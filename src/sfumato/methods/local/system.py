@@ -13,6 +13,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from sfumato.methods.local.pages import pages_of
 from sfumato.methods.local.search import KS, model_of, plan_of, search_local
 from sfumato.methods.run import Run
 from sfumato.methods.shared import BoxSystem, accepted, ratio, salt_of
-from sfumato.methods.system import Publishing
+from sfumato.methods.system import Abilities, Publishing
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release.classes import BoxDraft
 from sfumato.release.classes_rows import assigned
@@ -173,6 +174,7 @@ class Local(BoxSystem):
     plans: str = "local recodings"
     verifier: Verifier = VERIFIER
     apply: Callable[[Applying], Draft] | None = apply_boxes
+    abilities: ClassVar[Abilities] = Abilities(resumable=True, proves_floor=True, draws=True)
     title = "Local recodings"
     bound = "no recoding with these labels below"
     shown = "which tuples are in which class"

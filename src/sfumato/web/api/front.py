@@ -40,7 +40,7 @@ SAMPLE = 40
 
 
 def recoded_point(table: FrequencyTable, chosen: Point) -> dict[str, Any]:
-    """A point that recodes whole columns."""
+    """Return a point that recodes whole columns."""
     raw, after = classify(table), classes_after(table, chosen)
     return {
         "words": chosen.recoding_plan.words(table),
@@ -52,7 +52,7 @@ def recoded_point(table: FrequencyTable, chosen: Point) -> dict[str, Any]:
 
 
 def box_point(saved: Front, table: FrequencyTable, plan: BoxPlan) -> dict[str, Any]:
-    """A point whose classes have labels of their own, as the file would be measured."""
+    """Return a point whose classes have labels of their own, as the file would be measured."""
     made, after = foreseen_classes(saved.study, table, plan, np.random.default_rng(0))
     raw = classify(table)
     occurring = labels_of(made.columns, after)
@@ -96,7 +96,7 @@ def classes_after(table: FrequencyTable, chosen: Point) -> ClassTable:
 
 
 def _counted(table: FrequencyTable) -> str:
-    """What the size of a class counts."""
+    """Return what the size of a class counts."""
     return "records" if table.units is None else "persons"
 
 
@@ -117,7 +117,7 @@ def _figures(chosen: Measure, raw: ClassTable, after: ClassTable) -> dict[str, A
 
 
 def _column(table: FrequencyTable, after: ClassTable, position: int) -> dict[str, Any]:
-    """A column before and after: how many records have each label."""
+    """Return a column before and after: how many records have each label."""
     domain, recoding = table.domains[position], after.recoding[position]
     codes = table.codes[position]
     released = np.where(after.kept[after.index], table.counts, 0)
@@ -145,7 +145,7 @@ def _most(labels: tuple[str, ...], counts: Any, limit: int = 60) -> list[list[An
 
 
 def _drawn(table: FrequencyTable) -> list[int]:
-    """Some tuples, drawn with a fixed seed."""
+    """Draw some tuples with a fixed seed."""
     some = np.random.default_rng(0).choice(len(table.counts), size=min(SAMPLE, len(table.counts)), replace=False)
     return [int(each) for each in some]
 
@@ -156,7 +156,7 @@ def _values(table: FrequencyTable, tuple_: int) -> list[str]:
 
 
 def _box_sample(table: FrequencyTable, made: Assigned, plan: BoxPlan) -> dict[str, Any]:
-    """Rows as their class shows them; of a tuple in several classes, the one that has most of its records."""
+    """Return rows as their class shows them; of a tuple in several classes, the one that has most of its records."""
     best: dict[int, tuple[int, int]] = {}
     size = np.zeros(len(plan.labels) + 1, dtype=np.int64)
     for tuple_, owner, count in plan.members:
@@ -176,7 +176,7 @@ def _box_sample(table: FrequencyTable, made: Assigned, plan: BoxPlan) -> dict[st
 
 
 def _sample(table: FrequencyTable, after: ClassTable) -> dict[str, Any]:
-    """Rows of the recoded table, drawn with a fixed seed. Sensitive columns are masked: this is about the others."""
+    """Draw rows of the recoded table with a fixed seed. Sensitive columns are masked: this is about the others."""
     rows = []
     for tuple_ in _drawn(table):
         gone = bool(after.suppressed[after.index[tuple_]])
@@ -194,7 +194,7 @@ CURVE = 400
 
 
 def front(places: Places, study: str, job: str) -> dict[str, Any]:
-    """A front with its knee, the scale of that, and the points that common limits lead to."""
+    """Return a front with its knee, the scale of that, and the points that common limits lead to."""
     saved, _ = front_of(places, study, job)
     described = saved.as_dict() | {"how": saved.how, "others": [dict(other) for other in saved.others]}
     about = read_json(places.job(study, job) / "job.json")
@@ -221,7 +221,7 @@ def front(places: Places, study: str, job: str) -> dict[str, Any]:
 
 
 def _limits(front: Front) -> list[str]:
-    """The limits that a front can be asked with; none where its points have no k."""
+    """Return the limits that a front can be asked with; none where its points have no k."""
     if not front.tells_k:
         return []
     secret = front.study.named(Role.SENSITIVE) and (front.recodes or DISTINCT_L.name in front.points[0].values)
@@ -229,18 +229,20 @@ def _limits(front: Front) -> list[str]:
 
 
 def _floor(places: Places, study: str, front: Front) -> list[tuple[float, float]]:
-    """What is lost at least at each k, where that is proven: by the front itself, or by a local one of its study."""
-    if front.system == "cells" and not any("after" in each.details for each in front.points):
-        proven_at = [p for p in front.points if K.name in p.values and "floor" in p.details]
-        levels = sorted((p.values[K.name], p.details["floor"]) for p in proven_at)
-    else:
-        levels = floor_levels(front)
+    """Return the proven lower bound of the loss at each k: of the front itself, or of a local one of its study."""
+    proven_at = [p for p in front.points if K.name in p.values and "floor" in p.details]
+    if any("after" in each.details for each in front.points):  # bounds of a table that was recoded before
+        proven_at = []
+    levels = sorted((p.values[K.name], p.details["floor"]) for p in proven_at) or floor_levels(front)
     if levels:
         return levels
     proven: dict[float, float] = {}  # of several local searches, the highest at each k
     for path in (places.study(study) / "jobs").glob("*/job.json"):
         about = read_json(path)
-        if about.get("settings", {}).get("system") == "local" and (path.parent / "front" / "front.json").is_file():
+        name = (about.get("settings") or {}).get("system")
+        if name is None or not system_named(name).abilities.proves_floor:
+            continue
+        if (path.parent / "front" / "front.json").is_file():
             local, _ = front_of(places, study, path.parent.name)
             for k, share in () if why_not(front, local) else floor_levels(local):
                 proven[k] = max(proven.get(k, 0.0), share)
@@ -248,7 +250,7 @@ def _floor(places: Places, study: str, front: Front) -> list[tuple[float, float]
 
 
 def _ratio(front: Front, levels: Sequence[tuple[float, float]], point: Point) -> float | None:
-    """How many times the floor at its k a point loses, or its own bound where it is searched for by another figure."""
+    """Return the loss of a point over the floor at its k, or over its own bound where the objective is not k."""
     floor = floor_at(levels, point.values[K.name]) if K.name in point.values else None
     return front.ratio(point.loss, floor) if floor else point.details.get("ratio")
 
@@ -270,7 +272,8 @@ def point(
         position = [each.id for each in saved.points].index(number)
         said = system_named(saved.system).columns(saved)
         words = [f"{name}: {texts[position]}" for name, texts in said.items() if name != "suppressed"]
-        described = {"words": words, "own": words, "drawn": saved.system == "local" and saved.study.local.draw > 0}
+        drawn = system_named(saved.system).abilities.draws and saved.study.local.draw > 0
+        described = {"words": words, "own": words, "drawn": drawn}
         if isinstance(chosen.plan, BoxPlan):
             described |= box_point(saved, table, chosen.plan)
     return chosen.as_dict() | described | {"ratio": _ratio(saved, _floor(places, study, saved), chosen)}
@@ -279,7 +282,7 @@ def point(
 def whole(
     places: Places, study: str, job: str, number: int, size: int | None = None, diversity: int | None = None
 ) -> dict[str, Any]:
-    """How unique records would be over all columns that a point releases, those in no figure included."""
+    """Measure uniqueness over all columns that a point releases, those in no figure included."""
     saved, table = front_of(places, study, job)
     chosen = saved.point(number)
     if size is not None or diversity is not None:
@@ -289,7 +292,7 @@ def whole(
 
 
 def compare(places: Places, study: str, job: str, one: int, two: int, name: str | None = None) -> dict[str, Any]:
-    """Who pays: a property of every record under two points, sorted and overlaid, and who is better off where."""
+    """Compare two points record by record: a property of every record under both, and which groups it improves."""
     saved, table = front_of(places, study, job)
     chosen = K if name is None else measure(name)
     values = [chosen.property(classes_after(table, saved.point(number))).records() for number in (one, two)]
@@ -312,13 +315,13 @@ def compare(places: Places, study: str, job: str, one: int, two: int, name: str 
 
 
 def fronts(places: Places, study: str, one: str, two: str) -> dict[str, Any]:
-    """Two searches side by side: hypervolume, who dominates whom."""
+    """Compare two searches: hypervolume, and how many points of each the other dominates."""
     both = [load_front(places.job(study, job) / "front") for job in (one, two)]
     return compare_fronts(*both).as_dict()
 
 
 def ask(places: Places, study: str, job: str, limits: dict[str, float]) -> dict[str, Any]:
-    """The publisher's question: the best release within limits."""
+    """Answer the publisher's question: the best release within limits."""
     saved, table = front_of(places, study, job)
     given: dict[str, Any] = dict(limits)
     try:
@@ -333,13 +336,13 @@ def ask(places: Places, study: str, job: str, limits: dict[str, float]) -> dict[
 
 
 def _step(answer: Answer, offer: Offer) -> dict[str, Any]:
-    """A step of a curve, and the question that it is the answer to."""
+    """Return a step of a curve, and the question that it is the answer to."""
     limits = {"max_suppression": answer.limits.max_suppression, "max_loss": math.ceil(offer.loss * 1e4) / 1e4}
     return {"says": answer.step(offer), "limits": limits}
 
 
 def _who(table: FrequencyTable, gain: Any) -> list[dict[str, Any]]:
-    """The groups of people whose records gain and lose most on the average, over values of at least a hundredth."""
+    """Return the groups whose records gain and lose most on average, over values of at least 1 % of the records."""
     each = np.repeat(np.arange(len(table.counts)), table.counts)
     if len(each) != len(gain):
         return []

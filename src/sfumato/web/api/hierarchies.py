@@ -1,4 +1,4 @@
-"""Hierarchies: see, build, edit, import and save them, with how many records stand under each label.
+"""Hierarchies: show, build, edit, import and save them, with the number of records under each label.
 
 Which records of the raw table are at risk, and by which columns: rows with their classes, sets of columns.
 """
@@ -40,7 +40,7 @@ MOST_BARS = 120
 
 
 def show(places: Places, study: str, column: str) -> dict[str, Any]:
-    """The hierarchy that is declared for a column; without one, the values alone."""
+    """Return the hierarchy that is declared for a column; without one, the values alone."""
     declared = study_of(places, study)
     tree = _column(declared, column).hierarchy
     if tree is None:
@@ -58,7 +58,7 @@ def show(places: Places, study: str, column: str) -> dict[str, Any]:
 
 
 def described_recipe(places: Places, study: str, column: str, recipe_: dict[str, Any]) -> dict[str, Any]:
-    """What a recipe makes of a column, without saving it."""
+    """Build what a recipe makes of a column. Nothing is saved."""
     declared = study_of(places, study)
     _column(declared, column)
     kind = str(recipe_.get("build", ""))
@@ -74,7 +74,7 @@ def described_recipe(places: Places, study: str, column: str, recipe_: dict[str,
 
 
 def edit(places: Places, study: str, column: str, paths: list[list[str]], change: dict[str, Any]) -> dict[str, Any]:
-    """The paths after one change: rename, join, move, add_level, remove_level. Nothing is saved."""
+    """Return the paths after one change: rename, join, move, add_level, remove_level. Nothing is saved."""
     declared = study_of(places, study)
     _column(declared, column)
     tree = Hierarchy.from_paths(column, edited(column, paths, change))
@@ -82,7 +82,7 @@ def edit(places: Places, study: str, column: str, paths: list[list[str]], change
 
 
 def imported(places: Places, study: str, column: str, text: str) -> dict[str, Any]:
-    """A hierarchy file of ARX, anjana or ours, as text; read and checked, not saved."""
+    """Read and check the text of a hierarchy file of ARX, anjana or Sfumato. Nothing is saved."""
     declared = study_of(places, study)
     _column(declared, column)
     with tempfile.TemporaryDirectory() as folder:
@@ -119,7 +119,7 @@ def keep(
 
 
 def _saved(tree: Hierarchy, folder: Path, position: int) -> Path:
-    """A file of its own for every tree: fronts that were found with an earlier one still read that."""
+    """Save a tree in a file of its own: fronts that were found with an earlier tree still read that one."""
     digest = hashlib.sha256(json.dumps(tree.paths).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     path = folder / f"{position}-{re.sub(r'[^A-Za-z0-9_-]+', '-', tree.name)[:40]}-{digest}.csv"
     if not path.exists():
@@ -128,7 +128,7 @@ def _saved(tree: Hierarchy, folder: Path, position: int) -> Path:
 
 
 def order(places: Places, study: str, column: str) -> dict[str, Any]:
-    """In which order neighbours of a column may be joined by a search over cuts, and what made it so."""
+    """Return the order in which cuts may join neighbouring values of a column, and where that order comes from."""
     declared = study_of(places, study)
     _column(declared, column)
     return joined(declared, column)
@@ -147,7 +147,7 @@ def joined(study: Study, column: str) -> dict[str, Any]:
     elif tree is not None:
         tree = builder(column, tree, source.decimal)
     try:
-        # A value that the tree lacks may stand only in records that are left out; the audit tells, an order need not.
+        # A value that the tree lacks may occur only in records that are left out: the audit reports it, not the order.
         own = tree if isinstance(tree, Hierarchy) else None
         present = {value: count for value, count in counts.items() if value and (own is None or value in own.nodes)}
         decimal, along = source.decimal, given.along_tree
@@ -169,7 +169,7 @@ def joined(study: Study, column: str) -> dict[str, Any]:
 
 
 def _described(study: Study, column: str, tree: Hierarchy, counts: Mapping[str, int] | None = None) -> dict[str, Any]:
-    """A hierarchy for the page: its paths, the records under each label of each level, whether it covers the data."""
+    """Describe a hierarchy: its paths, the records under each label of each level, whether it covers the data."""
     observed, source = _values(study, column)
     counts = observed if counts is None else counts
     shown = shown_values((label for level in tree.levels for label in level), source.codebook.column(column).values)
@@ -232,7 +232,7 @@ MOST_UNCOUNTED = 24  # columns in no figure that are looked at: each is a count 
 
 
 def counted_in(study: Study) -> Study:
-    """The study with every undecided column as one that outsiders know, until somebody says otherwise."""
+    """Return the study with every column without a role as a quasi-identifier."""
     names = undecided_columns(study)
     counted = study.replace(columns={name: ColumnSettings(role=Role.QUASI_IDENTIFIER) for name in names})
     if not counted.named(Role.QUASI_IDENTIFIER):
@@ -245,7 +245,7 @@ def counted_in(study: Study) -> Study:
 
 
 def grid(places: Places, study: str, rows: int) -> dict[str, Any]:
-    """Records of the raw table, the smallest classes first, each with its class; sensitive values are masked."""
+    """Return records of the raw table, the smallest classes first, each with its class; sensitive values are masked."""
     table = table_of(counted_in(study_of(places, study)))
     classes = classify(table)
     size = classes.size[classes.index]
@@ -271,7 +271,7 @@ def grid(places: Places, study: str, rows: int) -> dict[str, Any]:
 
 
 def uncounted(places: Places, study: str) -> dict[str, Any]:
-    """How unique records would be if somebody also knew one of the columns that are released and in no figure."""
+    """Count how unique records are with each column that is released and in no figure."""
     declared = counted_in(study_of(places, study))
     source = declared.source()
     roles = {name: column.role for name, column in declared.columns.items()}
@@ -298,5 +298,5 @@ def _combinations(table: FrequencyTable) -> list[dict[str, Any]]:
 
 
 def _below(classes: ClassTable) -> dict[str, int]:
-    """How many records are in classes below common limits."""
+    """Return how many records are in classes below common limits."""
     return {str(limit): int(classes.rows[classes.size < limit].sum()) for limit in (2, 3, 5, 10)}

@@ -15,12 +15,13 @@ from typing import Any
 
 from sfumato.front import Front
 from sfumato.study import read
+from sfumato.version import __version__
 from sfumato.web.api.shelf import checked
 from sfumato.web.schema import explained, plain
 from sfumato.web.workspace import Places, read_json, write_json
 
 LIVE = 0.7  # seconds between two pictures of the front so far
-TOLD = 0.25  # seconds between two words about progress
+TOLD = 0.25  # seconds between two reports of progress
 MOST_LIVE = 600
 
 
@@ -36,7 +37,7 @@ def run_job(places: Places, folder: Path) -> None:
             end = _other(places, folder, about)
         else:
             end = _search(places, folder, about)
-    except Exception as error:  # noqa: BLE001  whatever happens is told on the page, never with people's records
+    except Exception as error:  # noqa: BLE001  the page reports every error, without a record
         end = {"status": "failed", "error": explained(error)}
     write_json(folder / "done.json", plain(end))
 
@@ -46,11 +47,11 @@ def _search(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, An
     from sfumato.methods.search import search
 
     study = checked(places, read(folder / "run.toml"))
-    watch = Watch(folder, about["with"].get("seconds"), system_named(study.system).unit(study))
-    state = folder / "search.state"
-    resume = state.exists() and study.search.system == "cuts"
-    checkpoint = state if study.search.system == "cuts" else None
-    front = search(study, watch, checkpoint=checkpoint, resume=resume, live=watch.live)
+    system = system_named(study.system)
+    watch = Watch(folder, about["with"].get("seconds"), system.unit(study))
+    # Another version cannot continue from this state: its search starts again.
+    state = folder / f"search-{__version__}.state" if system.abilities.resumable else None
+    front = search(study, watch, checkpoint=state, resume=state is not None and state.exists(), live=watch.live)
     watch.stage("writing")
     front.save(folder / "front", replace=True)
     watch.last(front)
@@ -58,19 +59,18 @@ def _search(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, An
 
 
 def _other(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, Any]:
-    """A search for channels, or an attack on a group's areas and the protection against it."""
-    from sfumato.web.api import systems as channels
-    from sfumato.web.api import systems as groups
+    """Search for channels, or attack a group's areas and protect them."""
+    from sfumato.web.api.systems import search_channel, search_groups
 
-    module = channels if about["kind"] == "channel" else groups
+    find = search_channel if about["kind"] == "channel" else search_groups
     watch = Watch(folder, about["with"].get("seconds"))
     shutil.rmtree(folder / "groups", ignore_errors=True)  # what an earlier try left
-    outcome = module.search(checked(places, read(folder / "run.toml")), about["with"], folder, watch)
+    outcome = find(checked(places, read(folder / "run.toml")), about["with"], folder, watch)
     return {"status": "stopped" if watch.stopped else "done", "found": outcome}
 
 
 class Watch:
-    """Tells how far a search is, draws its front so far, and stops it when asked or when its time is up."""
+    """The observer of a search: it writes the progress and the front so far, and stops the search on request."""
 
     def __init__(self, folder: Path, seconds: float | None, unit: str = "steps") -> None:
         self.folder, self.seconds, self.stopped = folder, seconds, False
@@ -93,7 +93,7 @@ class Watch:
             self._told = now
             self._done = int(done), int(total)
             self.stage("stopping" if self.stopped or (self.folder / "stop").exists() else "searching")
-            if os.getppid() != self._parent:  # the server is gone, and nobody waits for the result
+            if os.getppid() != self._parent:  # the server has ended, so the result has no reader
                 os._exit(1)
         asked = (self.folder / "stop").exists()
         late = self.seconds is not None and now - self._began >= self.seconds

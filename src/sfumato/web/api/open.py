@@ -33,7 +33,7 @@ USUAL_SUPPRESSION = 0.01  # of a new table: without any, a handful of records co
 
 
 def open_table(places: Places, path: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """A new study of a table: profiled, with roles as suggestions that still have to be checked."""
+    """Open a table as a new study: profiled, with suggested roles that still have to be confirmed."""
     table = places.table(path)
     address = f"{SQLITE}{table}" if table.suffix.lower() in DATABASES else str(table)
     book = settings.get("codebook")
@@ -52,7 +52,7 @@ def open_table(places: Places, path: str, settings: dict[str, Any]) -> dict[str,
 
 
 def open_run(places: Places, path: str) -> dict[str, Any]:
-    """A new study from a run file; everything it names must stand in the allowed folder."""
+    """Open a run file as a new study; every file that it names must be in the allowed folder."""
     file = places.allowed(path)
     study = read(file)
     if file.is_relative_to(places.uploads):  # it came without its folder
@@ -67,7 +67,7 @@ def open_run(places: Places, path: str) -> dict[str, Any]:
 
 
 def open_sample(places: Places, name: str) -> dict[str, Any]:
-    """A new study of a bundled sample, copied into the workspace."""
+    """Open a bundled sample, copied into the workspace, as a new study."""
     about = {"name": f"{name} (sample)", "reviewed": True, "undecided": []}
     with _new(places, name) as (folder, target):
         shutil.copytree(sample(name).parent, folder / "data")
@@ -77,7 +77,7 @@ def open_sample(places: Places, name: str) -> dict[str, Any]:
 
 
 def studies(places: Places) -> list[dict[str, Any]]:
-    """Every study of the workspace, the latest first."""
+    """Return every study of the workspace, the latest first."""
     listed = [
         read_json(path) | {"id": path.parent.name, "releases": len(list(path.parent.glob(f"releases/*/{MANIFEST}")))}
         for path in places.studies.glob("*/study.json")
@@ -86,7 +86,7 @@ def studies(places: Places) -> list[dict[str, Any]]:
 
 
 def tables(places: Places, path: str) -> dict[str, Any]:
-    """The tables and views of an SQLite database."""
+    """Return the tables and views of an SQLite database."""
     file = places.allowed(path)
     if not file.is_file():
         raise AbsentError(f'there is no file "{path[:120]}"', expected="a database of the workbench's folder")
@@ -99,20 +99,20 @@ def tables(places: Places, path: str) -> dict[str, Any]:
 
 
 def preview(places: Places, study: str, rows: int) -> dict[str, Any]:
-    """The first rows as they are read."""
+    """Return the first rows as they are read."""
     source = _source(study_of(places, study))
     with open_engine() as engine:
         return {"columns": list(source.names), "rows": first_rows(engine, source, rows)}
 
 
 def profile(places: Places, study: str) -> dict[str, Any]:
-    """Every column: its figures, how its values are spread, a suggested role and why."""
+    """Return every column: its figures, how its values are spread, a suggested role and why."""
     declared = study_of(places, study)
     return profile_of(declared, lambda: _profile(_source(declared)))
 
 
 def missing(places: Places, study: str) -> dict[str, Any]:
-    """What each value that may mean missing would cost under each missing rule, with the roles as they are.
+    """Count what each value that may mean missing would cost under each missing rule, with the roles as they are.
 
     A column without a role counts as measured.
     """
@@ -144,18 +144,18 @@ def _profile(source: Source) -> dict[str, Any]:
 
 
 def roles(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
-    """Every role, what it means, and which keys of a column do something in it."""
+    """Return every role, what it means, and which keys of a column do something in it."""
     return [{"name": str(role), "meaning": role.meaning, "keys": list(role.keys)} for role in Role]
 
 
 def _source(study: Study) -> Source:
-    """The table without a look at the roles: it must be seen before they are right."""
+    """Return the table without a look at the roles: it must be seen before they are right."""
     return open_source(study.data, study.folder)
 
 
 @contextmanager
 def _new(places: Places, stem: str) -> Iterator[tuple[Path, Path]]:
-    """The folder of a new study, whole or not at all: where it is filled, and where it will be."""
+    """Return the folder of a new study, whole or not at all: where it is filled, and where it will be."""
     target = places.studies / new_id(stem)
     with new_folder(target) as folder:
         for part in ("jobs", "releases"):

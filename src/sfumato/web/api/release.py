@@ -82,7 +82,7 @@ def _chosen(
     limits: dict[str, Any] | None = None,
     keep: list[str] | None = None,
 ) -> Choice:
-    """What is to be released: a point of a front, or the answer to a question."""
+    """Return what is to be released: a point of a front, or the answer to a question."""
     kind = read_json(places.job(study, job) / "job.json")["kind"]
     if kind == "search":
         saved, table = front_of(places, study, job)
@@ -103,7 +103,7 @@ def look(
     limits: dict[str, Any] | None = None,
     keep: list[str] | None = None,
 ) -> dict[str, Any]:
-    """The last look: what would be released, column by column, what the policy says, and some rows.
+    """Describe what would be released: column by column, with the findings of the policy and some rows.
 
     Everything is made and measured as publishing does, in a folder that is deleted again.
     """
@@ -158,7 +158,7 @@ def verify(places: Places, study: str, release: str) -> dict[str, Any]:
 
 
 def releases(places: Places, study: str) -> list[dict[str, Any]]:
-    """Every release of a study."""
+    """Return every release of a study."""
     folder = places.study(study) / "releases"
     listed = []
     for path in sorted(path.parents[1] for path in folder.glob(f"*/{MANIFEST}")):
@@ -184,7 +184,7 @@ def releases(places: Places, study: str) -> list[dict[str, Any]]:
 
 
 def _figures(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The figures of a release by name, each with its value."""
+    """Return the figures of a release by name, each with its value."""
     named: dict[str, dict[str, Any]] = {}
     for name, entry in manifest["figures"].items():
         if not isinstance(entry, dict) or "value" in entry:
@@ -198,7 +198,7 @@ def _figures(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def pack(places: Places, study: str, release: str, *, private: bool = False) -> str:
-    """The public part of a release as a zip file beside its folder, or the whole record; returns its path."""
+    """Pack the public part of a release, or the whole record, into a zip file and return its path."""
     folder = places.release(study, release)
     inside, ending = (folder, "record") if private else (folder / PUBLIC, "public")
     target = folder.parent / f".{release}-{ending}.zip"
@@ -233,7 +233,7 @@ class Replayed:
 
 
 def run_file(places: Places, study: str, job: str | None) -> str:
-    """The run file of a study as it is now, or of a job so that it ends where the job ended."""
+    """Return the run file of a study as it is now, or of a job so that it ends where the job ended."""
     replayed = _replayed(places, study, job)
     return _comment(replayed) + replayed.study.as_toml()
 
@@ -241,7 +241,7 @@ def run_file(places: Places, study: str, job: str | None) -> str:
 def program(
     places: Places, study: str, job: str | None, number: int | None, limits: dict[str, float] | None = None
 ) -> str:
-    """A Python program: the search, and the release of what was chosen."""
+    """Return a Python program: the search, and the release of what was chosen."""
     replayed = _replayed(places, study, job, number, limits)
     lines = ["import tomllib", "", "import sfumato as sf", ""]
     lines += [f"RUN = {_literal(replayed.study.as_toml())}", "", "study = sf.Study(**tomllib.loads(RUN))"]
@@ -299,7 +299,7 @@ def _replayed(
     number: int | None = None,
     limits: dict[str, float] | None = None,
 ) -> Replayed:
-    """The study, or a job's with what was asked of it; of a search that was stopped, after as many evaluations."""
+    """Return the study, or that of a job with its settings; for a stopped search, with as many evaluations."""
     if job is None:
         declared = read(places.study(study) / "run.toml")
         return Replayed(declared, "groups" if declared.groups is not None and not declared.columns else "search", {})
@@ -324,7 +324,7 @@ def _replayed(
 def _published(
     places: Places, study: str, job: str, number: int | None, limits: dict[str, float] | None
 ) -> dict[str, Any]:
-    """How this point was published last, if it was: with which reason, which rules accepted, which columns kept."""
+    """Return how this point was published last, if it was: reason, accepted rules, kept columns."""
     asked: list[tuple[float, dict[str, Any]]] = []
     for path in (places.study(study) / "jobs").glob("*/job.json"):
         about = read_json(path)

@@ -26,12 +26,12 @@ _digests: dict[tuple[Any, ...], str] = {}
 
 
 def table_of_now(study: Study) -> dict[str, Any]:
-    """The table as it is now: its digest, and what tells without reading it that nobody has touched it."""
+    """Return the digest of the table, and the sizes and times of its files, which show a change without reading."""
     return {"sha256": _digest(study), "files": _files(study)}
 
 
 def is_changed(study: Study, about: dict[str, Any]) -> bool:
-    """Whether the table differs from the one that the study was declared for."""
+    """Return whether the table differs from the one that the study was declared for."""
     known = about.get("table")
     if not known:
         return False
@@ -49,7 +49,7 @@ def refuse_changed(study: Study, about: dict[str, Any]) -> None:
 
 
 def table_path(settings: DataSettings, folder: Path) -> Path:
-    """Where the rows of a table are read from: a file, a folder of parts, a pattern, or the file of a database."""
+    """Return where the rows of a table are read from: a file, a folder of parts, a pattern, or a database file."""
     return folder / settings.path.removeprefix(SQLITE)
 
 
@@ -81,7 +81,7 @@ _wholes: OrderedDict[tuple[Any, ...], dict[str, Any]] = OrderedDict()
 
 
 def study_of(places: Places, study: str) -> Study:
-    """A study as it is declared now; what it names is still in the allowed folder."""
+    """Return a study as it is declared now; what it names is still in the allowed folder."""
     return checked(places, read(places.study(study) / "run.toml"))
 
 
@@ -100,7 +100,7 @@ def keep_study(places: Places, study: str, declared: Study) -> None:
 
 
 def run_file(places: Places, study: str) -> dict[str, Any]:
-    """A study for the page: what is declared, with paths as the page calls them."""
+    """Return a study for the page: what is declared, with paths as the page calls them."""
     version = version_of(places.study(study))  # first: if a change comes in between, it is the older one
     declared = study_of(places, study)
     settings = declared.model_dump(mode="json", exclude_none=True)
@@ -135,14 +135,14 @@ def refuse_stale(places: Places, study: str, version: str) -> None:
 
 
 def undecided_columns(study: Study) -> list[str]:
-    """The columns of a study's table that nobody has given a role. A study about groups need not declare any."""
+    """Return the columns of a study's table that have no role. A study about groups need not declare any."""
     if study.groups is not None and not study.columns:
         return []
     return [name for name in study.source(undecided=True).names if name not in study.columns]
 
 
 def paths_of(study: Study) -> list[Path]:
-    """Every path that a study names."""
+    """Return every path that a study names."""
     settings = [study.data, *([study.population] if study.population is not None else [])]
     read = [study.channel.prior, *(one.codebook for one in settings)]
     paths = [path for path in read if path is not None]
@@ -156,7 +156,7 @@ def paths_of(study: Study) -> list[Path]:
 
 
 def _tables_of(study: Study) -> list[Path]:
-    """The tables that a study reads: its own, the population, files that attackers learn from."""
+    """Return the tables that a study reads: its own, the population, files that attackers learn from."""
     read = [study.data, *([study.population] if study.population is not None else [])]
     if study.engine != "duckdb" or any(settings.path.startswith(POSTGRESQL) for settings in read):
         raise InputError(
@@ -169,7 +169,7 @@ def _tables_of(study: Study) -> list[Path]:
 
 
 def front_of(places: Places, study: str, job: str) -> tuple[Front, FrequencyTable]:
-    """The front that a job found, and its table."""
+    """Return the front that a job found, and its table."""
     folder = places.job(study, job) / "front"
     if not (folder / "front.json").is_file():
         raise InputError("this search has no front yet", expected="a search that has ended", remedy="wait, or stop it")
@@ -179,19 +179,19 @@ def front_of(places: Places, study: str, job: str) -> tuple[Front, FrequencyTabl
 
 
 def table_of(study: Study) -> FrequencyTable:
-    """The frequency table of a study, read once while its files stay as they are."""
+    """Return the frequency table of a study, read once while its files stay as they are."""
     files = tuple((str(path), path.stat().st_mtime_ns) for path in paths_of(study) if path.is_file())
     key = (study.as_toml().split("\n[search]")[0], files)
     return _kept(_tables, key) or _keep(_tables, key, study.table())
 
 
 def whole_of(key: tuple[Any, ...], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What a point would be as a whole file, measured once."""
+    """Measure once what a point would be as a whole file."""
     return _kept(_wholes, key) or _keep(_wholes, key, make())
 
 
 def profile_of(study: Study, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The profile of a study's table, made once while the file and how it is read stay as they are: two steps ask."""
+    """Return the profile of a study's table, made once for one state of the file and its settings: two steps ask."""
     path = table_path(study.data, study.folder)
     key = (study.data.model_dump_json(), str(path), path.stat().st_mtime_ns if path.is_file() else None)
     return _kept(_profiles, key) or _keep(_profiles, key, make())

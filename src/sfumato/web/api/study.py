@@ -16,6 +16,7 @@ from sfumato.hierarchies.recipes import HierarchyFile
 from sfumato.measures.registry import GENERAL_LOSS, K, known_measures
 from sfumato.methods.registry import MODULES as REGISTERED
 from sfumato.methods.registry import system_named
+from sfumato.methods.system import check_measures, goal_of
 from sfumato.study import SearchSettings, Study
 from sfumato.study.census_mapping import vital_columns
 from sfumato.study.groups import with_recipe
@@ -43,7 +44,7 @@ SECTIONS = ("data", "columns", "search", "measures", "groups")
 
 
 def get(places: Places, study: str) -> dict[str, Any]:
-    """A study as it is declared."""
+    """Return a study as it is declared."""
     return run_file(places, study)
 
 
@@ -95,7 +96,7 @@ def put(places: Places, study: str, changes: dict[str, Any], version: str) -> di
 
 
 def ready(places: Places, study: str, version: str) -> None:
-    """Raise unless a study can be searched: as it was read, with roles that somebody checked and the same table."""
+    """Raise unless a study can be searched: as it was read, with confirmed roles and the same table."""
     refuse_stale(places, study, version)
     about = read_json(places.study(study) / "study.json")
     refuse_changed(study_of(places, study), about)
@@ -125,9 +126,9 @@ def same_table(places: Places, study: str) -> None:
 
 
 def audit(places: Places, study: str) -> dict[str, Any]:
-    """The risk of the raw table: every measure, class sizes, which columns add most.
+    """Return the risk of the raw table: every measure, class sizes, which columns add most.
 
-    A column that nobody has given a role counts as known to outsiders, until somebody says that it is not.
+    A column without a role counts as a quasi-identifier until it is declared as something else.
     """
     declared = study_of(places, study)
     undecided = undecided_columns(declared)
@@ -139,7 +140,7 @@ def audit(places: Places, study: str) -> dict[str, Any]:
 
 
 def measures(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
-    """Every measure with its facts; whether it is sought where a run file names none, and whether it is the loss."""
+    """Return every measure with its facts, whether it is an objective by default, and whether it is the loss."""
     sought = {objective.name for objective in SearchSettings().named}
     return [
         measure.as_dict() | {"default": measure.name in sought, "loss_of_points": measure is GENERAL_LOSS}
@@ -148,15 +149,23 @@ def measures(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
 
 
 def systems(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
-    """Every registered system: what its plans are called, and which settings of a search it reads."""
+    """Return every registered system: what its plans are called, and which settings of a search it reads."""
     return [
-        {"name": name, "plans": system_named(name).plans, "reads": _read_by(name), "algorithms": _algorithms(name)}
+        {
+            "name": name,
+            "plans": system_named(name).plans,
+            "reads": _read_by(name),
+            "algorithms": _accepted(name, "algorithm"),
+            "problems": _accepted(name, "problem"),
+            "resumable": system_named(name).abilities.resumable,
+            "estimated": system_named(name).abilities.space is not None,
+        }
         for name in REGISTERED
     ]
 
 
 def _read_by(system: str) -> list[str]:
-    """The settings under [search] that a system takes, by trying each."""
+    """Return the settings under [search] that a system takes, by trying each."""
     accepted = []
     for name, field in SearchSettings.model_fields.items():
         if name == "system" or field.get_default(call_default_factory=True) is None:
@@ -167,46 +176,46 @@ def _read_by(system: str) -> list[str]:
     return accepted
 
 
-def _algorithms(system: str) -> list[str]:
-    """The algorithms of a system, by trying each that a run file can name."""
+def _accepted(system: str, setting: str) -> list[object]:
+    """Return the values of a setting that a method takes, by trying each that a run file can name."""
     accepted = []
-    for name in get_args(get_args(SearchSettings.model_fields["algorithm"].annotation)[0]):
+    for value in get_args(get_args(SearchSettings.model_fields[setting].annotation)[0]):
         with contextlib.suppress(InputError):
-            SearchSettings.checked(system=system, algorithm=name)
-            accepted.append(name)
+            SearchSettings.checked(system=system, **{setting: value})
+            accepted.append(value)
     return accepted
 
 
 def estimate(places: Places, study: str) -> dict[str, Any]:
-    """How large the space is, and what the search will cost: of a lattice at most, if every node is tried."""
+    """Estimate the size of the space and the cost of the search: of a lattice at most, if every node is tried."""
     from sfumato.prediction import predict_search
 
     declared = study_of(places, study)
     table = table_of(declared)
-    cuts = declared.search.system == "cuts"
+    abilities = system_named(declared.search.system).abilities
     sizes = {
         "tuples": len(table.counts),
         "records": table.records,
         "bytes": sum(int(codes.nbytes) for codes in table.codes),
-        "unit": "recodings" if cuts else "nodes",
+        "unit": abilities.space or "nodes",
     }
-    if declared.search.system not in ("lattice", "cuts"):  # what they cost shows only while they run
+    if abilities.space is None:  # what they cost shows only while they run
         return {**sizes, "space": None, "seconds": None, "limit": None}
-    if not cuts:
+    if abilities.bounded:
         unknown = _without_estimate(declared, table)
         if unknown is not None:
             return {**sizes, **unknown}
     cost = predict_search(declared, table)
     return {
         **sizes,
-        "space": float(cost.space) if cuts else cost.space,
+        "space": cost.space if abilities.bounded else float(cost.space),
         "seconds": cost.cpu_seconds,
-        "at_most": not cuts,
+        "at_most": abilities.bounded,
     }
 
 
 def _without_estimate(declared: Study, table: FrequencyTable) -> dict[str, Any] | None:
-    """What is known of a search of a lattice that cannot be complete: too large for its method, or without a proof."""
+    """Return what is known of a search that cannot be complete: too large for its algorithm, or without a proof."""
     from sfumato.methods.lattice.search import LIMITS, Search
 
     prepared, limit = Search.prepare(declared, table), LIMITS.get(declared.search.method)
@@ -302,8 +311,6 @@ def _refuse_weights(study: Study) -> None:
 
 
 def _refuse_measures(study: Study) -> None:
-    from sfumato.methods.system import check_measures, goal_of
-
     check_measures(study)
     for objective in study.search.named:
         goal_of(study, objective.name, objective.direction)

@@ -36,7 +36,7 @@ def search_channel(
 
 
 def changed(study: Study, given: dict[str, Any]) -> Study:
-    """The study with the channel that was asked for; the column must be declared sensitive."""
+    """Return the study with the channel that was asked for; the column must be declared sensitive."""
     column = str(given["column"])
     if column not in study.named(Role.SENSITIVE):
         raise InputError(
@@ -53,7 +53,7 @@ def changed(study: Study, given: dict[str, Any]) -> Study:
 
 
 def front(places: Places, study: str, job: str) -> dict[str, Any]:
-    """The front of a channel search, with its knee."""
+    """Return the front of a channel search, with its knee."""
     channels = channels_of(places, study, job)
     said = channels.as_dict() | {"points": [flat(point) for point in channels.points]} | dict(channels.details)
     said |= {"engine": channels.algorithm, "records": channels.rows, "knee": pick(channels, knee=True).point.id}
@@ -76,7 +76,7 @@ def point(places: Places, study: str, job: str, number: int) -> dict[str, Any]:
 
 
 def channels_of(places: Places, study: str, job: str) -> Front:
-    """The front that a search for channels left."""
+    """Return the front that a search for channels left."""
     folder = places.job(study, job) / "front"
     if not folder.is_dir():
         raise InputError("this search has no front yet", expected="a search that has ended", remedy="wait, or stop it")
@@ -86,7 +86,7 @@ def channels_of(places: Places, study: str, job: str) -> Front:
 def search_groups(
     study: Study, given: dict[str, Any], folder: Path, progress: Callable[[int, int], bool]
 ) -> dict[str, Any]:
-    """Attack the file, and if asked protect it; what was found stands in the job's folder."""
+    """Attack the file, and if asked protect it; what was found is written to the job's folder."""
     if study.groups is None:
         raise InputError(
             "the run file has no [groups] section",
@@ -99,7 +99,7 @@ def search_groups(
     if given.get("protect", True):
         how += _protected(study, report, folder, progress)
     (folder / "groups").mkdir(exist_ok=True)
-    write_json(folder / "groups" / "systems.json", plain(report))
+    write_json(folder / "groups" / "groups.json", plain(report))
     return {"points": len(report.get("protection", {}).get("points", ())), "how": how}
 
 
@@ -118,8 +118,8 @@ def _protected(study: Study, report: dict[str, Any], folder: Path, progress: Cal
 
 
 def findings(places: Places, study: str, job: str) -> dict[str, Any]:
-    """What an attack and a protection found."""
-    path = places.job(study, job) / "groups" / "systems.json"
+    """Return what an attack and a protection found."""
+    path = places.job(study, job) / "groups" / "groups.json"
     if not path.is_file():
         raise InputError("this attack has not ended yet", expected="one that has ended", remedy="wait, or stop it")
     declared = read(places.job(study, job) / "run.toml")

@@ -1,1 +1,1 @@
-"""The HTTP interface: each route asks a desk or the jobs, and says what it got."""
+"""The HTTP interface: each route asks the worker pool or the queue of jobs, and returns the answer."""

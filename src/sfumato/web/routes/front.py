@@ -29,7 +29,7 @@ QueryNumber = Annotated[int, Query(ge=0, le=10**9)]
 @explore_router.get("/studies/{study}/jobs/{job}/front")
 async def front(request: Request, study: StudyId, job: JobId) -> dict[str, Any]:
     """The front that a search found, with its knee."""
-    return dict(await request.app.state.desks.ask("front.front", study=study, job=job))
+    return dict(await request.app.state.pool.ask("front.front", study=study, job=job))
 
 
 @explore_router.get("/studies/{study}/jobs/{job}/points/{number}")
@@ -43,7 +43,7 @@ async def point(
 ) -> dict[str, Any]:
     """One point in detail; with `size` and `diversity`, classes below them are suppressed instead."""
     given = {"number": number, "size": size, "diversity": diversity}
-    return dict(await request.app.state.desks.ask("front.point", study=study, job=job, **given))
+    return dict(await request.app.state.pool.ask("front.point", study=study, job=job, **given))
 
 
 @explore_router.get("/studies/{study}/jobs/{job}/points/{number}/whole")
@@ -57,13 +57,13 @@ async def whole(
 ) -> Whole:
     """How unique records would be over all columns that a point releases, and which of these are in no figure."""
     given = {"number": number, "size": size, "diversity": diversity}
-    return Whole(**await request.app.state.desks.ask("front.whole", study=study, job=job, **given))
+    return Whole(**await request.app.state.pool.ask("front.whole", study=study, job=job, **given))
 
 
 @explore_router.get("/studies/{study}/jobs/{job}/ask")
 async def ask(request: Request, study: StudyId, job: JobId, given: Limited) -> dict[str, Any]:
     """The best release within limits."""
-    return dict(await request.app.state.desks.ask("front.ask", study=study, job=job, limits=given))
+    return dict(await request.app.state.pool.ask("front.ask", study=study, job=job, limits=given))
 
 
 @explore_router.get("/studies/{study}/jobs/{job}/compare")
@@ -75,10 +75,8 @@ async def compare(
     two: QueryNumber,
     measure: Annotated[str | None, Query(max_length=60)] = None,
 ) -> dict[str, Any]:
-    """Who pays: two points, record by record."""
-    return dict(
-        await request.app.state.desks.ask("front.compare", study=study, job=job, one=one, two=two, name=measure)
-    )
+    """Compare two points record by record."""
+    return dict(await request.app.state.pool.ask("front.compare", study=study, job=job, one=one, two=two, name=measure))
 
 
 @explore_router.get("/studies/{study}/fronts")
@@ -89,7 +87,7 @@ async def fronts(
     two: Annotated[str, Query(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")],
 ) -> dict[str, Any]:
     """Two searches side by side."""
-    return dict(await request.app.state.desks.ask("front.fronts", study=study, one=one, two=two))
+    return dict(await request.app.state.pool.ask("front.fronts", study=study, one=one, two=two))
 
 
 search_router = APIRouter(tags=["search"], route_class=StrictRoute)
@@ -110,12 +108,12 @@ async def search(request: Request, study: StudyId, body: Search, version: Versio
 
 
 async def started(request: Request, study: str, version: str, kind: str, given: dict[str, Any]) -> dict[str, Any]:
-    """A job of a study as it was read, once somebody has checked its roles."""
+    """Add a job of a study as it was read. Its roles must be confirmed."""
     places: Places = request.app.state.places
     folder = places.study(study)
     queue: Jobs = request.app.state.jobs
     async with request.app.state.turns[study]:
-        await request.app.state.desks.ask("study.ready", study=study, version=version)
+        await request.app.state.pool.ask("study.ready", study=study, version=version)
         run = (folder / "run.toml").read_text("utf-8")
     return queue.add(study, kind, given, run, settings=tomllib.loads(run).get("search", {}))
 
@@ -151,7 +149,7 @@ async def stop(request: Request, study: StudyId, job: JobId) -> dict[str, Any]:
 
 @search_router.post("/studies/{study}/jobs/{job}/again")
 async def again(request: Request, study: StudyId, job: JobId) -> dict[str, Any]:
-    """Run a job that was stopped or interrupted again; a search over cuts continues from where it was."""
+    """Run a job that was stopped or interrupted again; a search that keeps its state continues from it."""
     queue: Jobs = request.app.state.jobs
     return queue.again(study, job)
 
@@ -232,13 +230,13 @@ async def search_channels(request: Request, study: StudyId, body: ChannelSearch,
 @other_router.get("/studies/{study}/jobs/{job}/channel")
 async def channel_front(request: Request, study: StudyId, job: JobId) -> dict[str, Any]:
     """The channels that were found, with the certified bound of each."""
-    return dict(await request.app.state.desks.ask("systems.front", study=study, job=job))
+    return dict(await request.app.state.pool.ask("systems.front", study=study, job=job))
 
 
 @other_router.get("/studies/{study}/jobs/{job}/channel/{number}")
 async def channel(request: Request, study: StudyId, job: JobId, number: PointNumber) -> dict[str, Any]:
     """One channel with its matrix."""
-    return dict(await request.app.state.desks.ask("systems.point", study=study, job=job, number=number))
+    return dict(await request.app.state.pool.ask("systems.point", study=study, job=job, number=number))
 
 
 @other_router.post("/studies/{study}/groups")
@@ -250,4 +248,4 @@ async def search_groups(request: Request, study: StudyId, body: GroupsSearch, ve
 @other_router.get("/studies/{study}/jobs/{job}/groups")
 async def groups(request: Request, study: StudyId, job: JobId) -> dict[str, Any]:
     """What the attacker sees, and what is left after the protection."""
-    return dict(await request.app.state.desks.ask("systems.findings", study=study, job=job))
+    return dict(await request.app.state.pool.ask("systems.findings", study=study, job=job))

@@ -29,7 +29,7 @@ async def publish(request: Request, study: StudyId, body: Publication) -> dict[s
     """Publish a point: a job that writes, reads back, measures and verifies."""
     queue: Jobs = request.app.state.jobs
     queue.places.job(study, body.job)
-    await request.app.state.desks.ask("study.same_table", study=study)
+    await request.app.state.pool.ask("study.same_table", study=study)
     given: dict[str, Any] = {"job": body.job, "number": body.point, "reason": body.reason, "accept": body.accept}
     given |= {"keep": body.keep} if body.keep is not None else {}
     if body.limits is not None:
@@ -44,17 +44,17 @@ async def look(request: Request, study: StudyId, body: Look) -> dict[str, Any]:
     given: dict[str, Any] = {"job": body.job, "number": body.point, "keep": body.keep}
     if body.limits is not None:
         given["limits"] = body.limits.model_dump(exclude_none=True)
-    answer = request.app.state.desks.ask("release.look", study=study, **given)
+    answer = request.app.state.pool.ask("release.look", study=study, **given)
     return dict(await while_connected(request, answer))
 
 
 @publish_router.get("/studies/{study}/releases")
 async def releases(request: Request, study: StudyId) -> list[Listed]:
     """Every release of a study."""
-    return [Listed(**entry) for entry in await request.app.state.desks.ask("release.releases", study=study)]
+    return [Listed(**entry) for entry in await request.app.state.pool.ask("release.releases", study=study)]
 
 
-@publish_router.delete("/studies/{study}/releases/{release}")
+@publish_router.delete("/studies/{study}/releases/{release}", name="forget")
 async def forget_release(request: Request, study: StudyId, release: ReleaseId) -> dict[str, str]:
     """Delete a release of the workspace; the ledger still knows that it was made. `undo` brings it back."""
     folder = request.app.state.places.release(study, release)
@@ -65,13 +65,13 @@ async def forget_release(request: Request, study: StudyId, release: ReleaseId) -
 @publish_router.post("/studies/{study}/releases/{release}/verify")
 async def verify(request: Request, study: StudyId, release: ReleaseId) -> Verdict:
     """Check a release again, against its source."""
-    return Verdict(**await request.app.state.desks.ask("release.verify", study=study, release=release))
+    return Verdict(**await request.app.state.pool.ask("release.verify", study=study, release=release))
 
 
 @publish_router.get("/studies/{study}/releases/{release}/{part}.zip", response_class=FileResponse)
 async def pack(request: Request, study: StudyId, release: ReleaseId, part: Literal["public", "record"]) -> FileResponse:
     """What may leave as one file, or the publisher's internal record, whose name says that it is not for release."""
-    path = await request.app.state.desks.ask("release.pack", study=study, release=release, private=part == "record")
+    path = await request.app.state.pool.ask("release.pack", study=study, release=release, private=part == "record")
     label = "public" if part == "public" else "internal-not-for-release"
     return FileResponse(
         path, media_type="application/zip", filename=f"{release[:-24]}-{label}.zip"
@@ -118,4 +118,4 @@ async def commands(
 
 
 async def _shown(request: Request, what: str, **given: Any) -> str:
-    return str(await request.app.state.desks.ask(f"release.{what}", **given))
+    return str(await request.app.state.pool.ask(f"release.{what}", **given))

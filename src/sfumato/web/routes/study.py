@@ -41,30 +41,30 @@ Column = Annotated[str, Query(max_length=1000)]
 @declare_router.get("/studies/{study}")
 async def get(request: Request, response: Response, study: StudyId) -> dict[str, Any]:
     """A study as it is declared; its ETag is the version that a change has to name."""
-    return _versioned(response, await request.app.state.desks.ask("study.get", study=study))
+    return _versioned(response, await request.app.state.pool.ask("study.get", study=study))
 
 
 @declare_router.put("/studies/{study}")
 async def put(request: Request, response: Response, study: StudyId, body: Changes, version: Version) -> dict[str, Any]:
-    """Change what is declared; what is wrong is refused with a sentence. 409 if somebody else changed it before."""
+    """Change what is declared; what is wrong is refused with a sentence. 409 if it was changed elsewhere before."""
     changes = body.model_dump(exclude_none=True)
     async with request.app.state.turns[study]:
         return _versioned(
             response,
-            await request.app.state.desks.ask("study.put", study=study, changes=changes, version=version),
+            await request.app.state.pool.ask("study.put", study=study, changes=changes, version=version),
         )
 
 
 @declare_router.get("/studies/{study}/audit")
 async def audit(request: Request, study: StudyId) -> dict[str, Any]:
     """Every figure of the raw table."""
-    return dict(await while_connected(request, request.app.state.desks.ask("study.audit", study=study)))
+    return dict(await while_connected(request, request.app.state.pool.ask("study.audit", study=study)))
 
 
 async def while_connected(request: Request, answer: Coroutine[Any, Any, Any]) -> Any:
     """Wait for an answer, and give it up when the client goes away: its worker is stopped."""
     task = asyncio.ensure_future(answer)
-    task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be left to hear of a fault
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())  # a fault may have no reader left
     try:
         while not task.done():
             await asyncio.wait({task}, timeout=0.5)
@@ -81,40 +81,40 @@ async def while_connected(request: Request, answer: Coroutine[Any, Any, Any]) ->
 @declare_router.get("/studies/{study}/grid")
 async def grid(request: Request, study: StudyId, rows: Annotated[int, Query(ge=1, le=500)] = 60) -> dict[str, Any]:
     """Records with the size of their class, the smallest first, and the columns that single most records out."""
-    answer = request.app.state.desks.ask("hierarchies.grid", study=study, rows=rows)
+    answer = request.app.state.pool.ask("hierarchies.grid", study=study, rows=rows)
     return dict(await while_connected(request, answer))
 
 
 @declare_router.get("/studies/{study}/uncounted")
 async def uncounted(request: Request, study: StudyId) -> dict[str, Any]:
     """How unique records would be with each column that is released and in no figure."""
-    answer = request.app.state.desks.ask("hierarchies.uncounted", study=study)
+    answer = request.app.state.pool.ask("hierarchies.uncounted", study=study)
     return dict(await while_connected(request, answer))
 
 
 @declare_router.get("/studies/{study}/estimate")
 async def estimate(request: Request, study: StudyId) -> dict[str, Any]:
     """The size of the search space, and how long the whole of it would take."""
-    return dict(await request.app.state.desks.ask("study.estimate", study=study))
+    return dict(await request.app.state.pool.ask("study.estimate", study=study))
 
 
 @declare_router.get("/studies/{study}/hierarchy")
 async def hierarchy(request: Request, study: StudyId, column: Column) -> dict[str, Any]:
     """The hierarchy of a column, with the records under each label."""
-    return dict(await request.app.state.desks.ask("hierarchies.show", study=study, column=column))
+    return dict(await request.app.state.pool.ask("hierarchies.show", study=study, column=column))
 
 
 @declare_router.get("/studies/{study}/order")
 async def order(request: Request, study: StudyId, column: Column) -> dict[str, Any]:
     """In which order a search over cuts may join the values of a column, and where the order comes from."""
-    return dict(await request.app.state.desks.ask("hierarchies.order", study=study, column=column))
+    return dict(await request.app.state.pool.ask("hierarchies.order", study=study, column=column))
 
 
 @declare_router.post("/studies/{study}/hierarchy/build")
 async def build(request: Request, study: StudyId, body: Recipe) -> dict[str, Any]:
     """What a recipe would make of a column; nothing is saved."""
     return dict(
-        await request.app.state.desks.ask(
+        await request.app.state.pool.ask(
             "hierarchies.described_recipe", study=study, column=body.column, recipe_=body.recipe
         )
     )
@@ -125,7 +125,7 @@ async def edit(request: Request, study: StudyId, body: Edit) -> dict[str, Any]:
     """The paths after one change; nothing is saved."""
     change = body.model_dump(include={"do", "level", "labels", "to"})
     return dict(
-        await request.app.state.desks.ask(
+        await request.app.state.pool.ask(
             "hierarchies.edit", study=study, column=body.column, paths=body.paths, change=change
         )
     )
@@ -135,16 +135,16 @@ async def edit(request: Request, study: StudyId, body: Edit) -> dict[str, Any]:
 async def import_file(request: Request, study: StudyId, body: Imported) -> dict[str, Any]:
     """Read a hierarchy file of ARX, anjana or ours; nothing is saved."""
     return dict(
-        await request.app.state.desks.ask("hierarchies.imported", study=study, column=body.column, text=body.text)
+        await request.app.state.pool.ask("hierarchies.imported", study=study, column=body.column, text=body.text)
     )
 
 
 @declare_router.put("/studies/{study}/hierarchy")
 async def keep(request: Request, response: Response, study: StudyId, body: Kept, version: Version) -> dict[str, Any]:
-    """Declare a hierarchy for a column. 409 if somebody else changed the study before."""
+    """Declare a hierarchy for a column. 409 if the study was changed elsewhere before."""
     given = {"column": body.column, "recipe_": body.recipe, "paths": body.paths, "version": version}
     async with request.app.state.turns[study]:
-        return _versioned(response, await request.app.state.desks.ask("hierarchies.keep", study=study, **given))
+        return _versioned(response, await request.app.state.pool.ask("hierarchies.keep", study=study, **given))
 
 
 def _versioned(response: Response, answer: Any) -> dict[str, Any]:
@@ -213,9 +213,9 @@ async def about(request: Request) -> dict[str, Any]:
         "upload_bytes": state.limits.upload_bytes,
         "gigabytes": state.limits.gigabytes,
         "jobs": state.limits.jobs,
-        "roles": await state.desks.ask("open.roles"),
-        "measures": await state.desks.ask("study.measures"),
-        "systems": await state.desks.ask("study.systems"),
+        "roles": await state.pool.ask("open.roles"),
+        "measures": await state.pool.ask("study.measures"),
+        "systems": await state.pool.ask("study.systems"),
     }
 
 
@@ -229,7 +229,7 @@ def files(request: Request, folder: Annotated[str, Query(max_length=1000)] = "")
 @open_router.get("/tables")
 async def tables(request: Request, path: Annotated[str, Query(max_length=1000)]) -> dict[str, Any]:
     """The tables of an SQLite database of the folder."""
-    return dict(await request.app.state.desks.ask("open.tables", path=path))
+    return dict(await request.app.state.pool.ask("open.tables", path=path))
 
 
 @open_router.put("/uploads/{name}", openapi_extra=BINARY)
@@ -247,23 +247,23 @@ async def upload(request: Request, name: str) -> JSONResponse:
 @open_router.get("/studies")
 async def studies(request: Request) -> list[dict[str, Any]]:
     """Every study of the workspace."""
-    listed: list[dict[str, Any]] = await request.app.state.desks.ask("open.studies")
+    listed: list[dict[str, Any]] = await request.app.state.pool.ask("open.studies")
     return listed
 
 
 @open_router.post("/studies")
 async def open_study(request: Request, body: Opened) -> dict[str, Any]:
     """Open a table, a run file or the sample as a new study."""
-    desks = request.app.state.desks
+    pool = request.app.state.pool
     if (body.path is None) == (body.sample is None):
         raise InputError("a path or a sample", expected="one of them")
     if body.sample is not None:
-        opened = await desks.ask("open.open_sample", name=body.sample)
+        opened = await pool.ask("open.open_sample", name=body.sample)
     elif str(body.path).endswith(".toml"):
-        opened = await desks.ask("open.open_run", path=body.path)
+        opened = await pool.ask("open.open_run", path=body.path)
     else:
         given = body.model_dump(exclude_none=True, exclude={"path", "sample"})
-        opened = await desks.ask("open.open_table", path=body.path, settings=given)
+        opened = await pool.ask("open.open_table", path=body.path, settings=given)
     return dict(opened)
 
 
@@ -306,16 +306,16 @@ async def delete_now(request: Request, name: JobId) -> dict[str, str]:
 @open_router.get("/studies/{study}/preview")
 async def preview(request: Request, study: StudyId, rows: Annotated[int, Query(ge=1, le=500)] = 30) -> dict[str, Any]:
     """The first rows as they are read."""
-    return dict(await request.app.state.desks.ask("open.preview", study=study, rows=rows))
+    return dict(await request.app.state.pool.ask("open.preview", study=study, rows=rows))
 
 
 @open_router.get("/studies/{study}/missing")
 async def missing(request: Request, study: StudyId) -> dict[str, Any]:
     """What each value that may mean missing would cost under each of the three missing rules."""
-    return dict(await request.app.state.desks.ask("open.missing", study=study))
+    return dict(await request.app.state.pool.ask("open.missing", study=study))
 
 
 @open_router.get("/studies/{study}/profile")
 async def profile(request: Request, study: StudyId) -> dict[str, Any]:
     """Every column: figures, histogram, suggested role with its reason."""
-    return dict(await request.app.state.desks.ask("open.profile", study=study))
+    return dict(await request.app.state.pool.ask("open.profile", study=study))

@@ -4,8 +4,22 @@ import { go } from "./state.js";
 
 export function outdated(changes) {
   if (!changes?.length) return null;
-  return h("div", { class: "warning", id: "outdated" }, h("b", {}, "This was searched with other settings than are declared now."),
-    h("ul", { class: "words" }, changes.map((change) => h("li", {}, change))),
+  return h(
+    "div",
+    { class: "warning", id: "outdated" },
+    h("b", {}, "This was searched with other settings than are declared now."),
+    h(
+      "ul",
+      { class: "words" },
+      changes.map((change) => h("li", {}, change)),
+    ),
     h("span", {}, "It can still be looked at and published, as it was declared then."),
-    h("div", {}, button("Search again as it is declared now →", () => go({ step: "search" }), { class: "small" })));
+    h(
+      "div",
+      {},
+      button("Search again as it is declared now →", () => go({ step: "search" }), {
+        class: "small",
+      }),
+    ),
+  );
 }

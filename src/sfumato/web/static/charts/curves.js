@@ -1,8 +1,19 @@
 // Lines over a common axis: who pays, the share of records at risk.
-import { Canvas, Scale, axes } from "./canvas.js";
+import { Canvas } from "./canvas.js";
+import { Scale, axes } from "./scale.js";
 import { nearest } from "./speckle.js";
 
-export function curves(series, { height = 260, label, xTitle, yTitle, logY = false, xText, yText, marked = null, picked = null }) {
+/**
+ * @param {{x: number[], y: number[], colour: string, dashed?: boolean}[]} series
+ * @param {{height?: number, label: string, xTitle: string, yTitle: string, logY?: boolean,
+ *   xText?: (value: number) => string, yText?: (value: number) => string,
+ *   marked?: (() => number) | null, picked?: ((place: number) => void) | null}} options
+ */
+export function curves(
+  series,
+  { height = 260, label, xTitle, yTitle, logY = false, xText, yText, marked = null, picked = null },
+) {
+  /** @type {import("./canvas.js").Place[]} */
   let places = []; // of the first series
   const chart = new Canvas(height, label, (pen, width, tall, colour) => {
     const frame = { left: 58, right: width - 24, top: 24, bottom: tall - 42 };
@@ -19,7 +30,8 @@ export function curves(series, { height = 260, label, xTitle, yTitle, logY = fal
       pen.beginPath();
       each.x.forEach((value, place) => {
         const [px, py] = [x.place(value), y.place(each.y[place])];
-        if (place) pen.lineTo(px, py); else pen.moveTo(px, py);
+        if (place) pen.lineTo(px, py);
+        else pen.moveTo(px, py);
       });
       pen.stroke();
     }
@@ -28,14 +40,28 @@ export function curves(series, { height = 260, label, xTitle, yTitle, logY = fal
     if (!picked) return;
     places = series[0].x.map((value, place) => [x.place(value), y.place(series[0].y[place])]);
     places.forEach(([px, py], place) => {
-      pen.fillStyle = pen.strokeStyle = place === marked() ? colour.second : colour[series[0].colour];
-      pen.beginPath(); pen.arc(px, py, 4.2, 0, 7); pen.fill();
-      if (place === marked()) { pen.lineWidth = 2.5; pen.beginPath(); pen.arc(px, py, 8, 0, 7); pen.stroke(); pen.lineWidth = 1; }
+      pen.fillStyle = pen.strokeStyle =
+        place === marked?.() ? colour.second : colour[series[0].colour];
+      pen.beginPath();
+      pen.arc(px, py, 4.2, 0, 7);
+      pen.fill();
+      if (place === marked?.()) {
+        pen.lineWidth = 2.5;
+        pen.beginPath();
+        pen.arc(px, py, 8, 0, 7);
+        pen.stroke();
+        pen.lineWidth = 1;
+      }
     });
   });
-  if (picked) chart.canvas.addEventListener("click", (event) => {
-    const found = nearest(places.map(([px]) => px), places.map(([, py]) => py), chart.at(event));
-    if (found >= 0) picked(found);
-  });
+  if (picked)
+    chart.canvas.addEventListener("click", (event) => {
+      const found = nearest(
+        places.map(([px]) => px),
+        places.map(([, py]) => py),
+        chart.at(event),
+      );
+      if (found >= 0) picked(found);
+    });
   return chart.element;
 }

@@ -1,6 +1,7 @@
 // A chart as a file: PNG as it stands on the screen, SVG drawn anew.
 import { button, h } from "../dom.js";
 import { colours } from "./canvas.js";
+import { csvText } from "./csv.js";
 import { SvgPen } from "./svg.js";
 
 function saved(blob, name) {
@@ -16,7 +17,7 @@ export const saveText = (text, name, type) => saved(new Blob([text], { type }), 
 function asPng(canvas, name) {
   const copy = document.createElement("canvas");
   [copy.width, copy.height] = [canvas.width, canvas.height];
-  const pen = copy.getContext("2d");
+  const pen = /** @type {CanvasRenderingContext2D} */ (copy.getContext("2d"));
   pen.fillStyle = colours().card;
   pen.fillRect(0, 0, copy.width, copy.height);
   pen.drawImage(canvas, 0, 0);
@@ -32,11 +33,21 @@ function asSvg(chart, name) {
 }
 
 export function chartButtons(canvas, name) {
-  return h("span", { class: "row" }, button("PNG", () => asPng(canvas, name), { class: "plain small", "aria-label": `Save ${name} as PNG`, "data-save": "png" }), button("SVG", () => asSvg(canvas.chart, name), { class: "plain small", "aria-label": `Save ${name} as SVG`, "data-save": "svg" }));
+  return h(
+    "span",
+    { class: "row" },
+    button("PNG", () => asPng(canvas, name), {
+      class: "plain small",
+      "aria-label": `Save ${name} as PNG`,
+      "data-save": "png",
+    }),
+    button("SVG", () => asSvg(canvas.chart, name), {
+      class: "plain small",
+      "aria-label": `Save ${name} as SVG`,
+      "data-save": "svg",
+    }),
+  );
 }
 
-// A list as CSV, opened by spreadsheets: what a spreadsheet would run as a formula is marked as text.
-export function saveCsv(heads, rows, name) {
-  const cell = (value) => { const text = String(value ?? ""); const plain = /^[=+@]|^-(?!\d)/.test(text) ? `'${text}` : text; return /[",\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain; };
-  saveText([heads, ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n", name, "text/csv");
-}
+// A list as CSV, opened by spreadsheets.
+export const saveCsv = (heads, rows, name) => saveText(csvText([heads, ...rows]), name, "text/csv");

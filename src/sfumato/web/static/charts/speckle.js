@@ -1,7 +1,8 @@
 // Thousands of points as pixels of an image: many times faster than as shapes.
 
 const packed = (hex) => {
-  const full = hex.length === 4 ? [...hex.slice(1)].map((digit) => digit + digit).join("") : hex.slice(1);
+  const full =
+    hex.length === 4 ? [...hex.slice(1)].map((digit) => digit + digit).join("") : hex.slice(1);
   const value = parseInt(full, 16);
   return (0xff000000 | ((value & 255) << 16) | (value & 0xff00) | (value >> 16)) >>> 0;
 };
@@ -14,10 +15,13 @@ export class Speckle {
     this.side = Math.max(Math.round(size * sharp), 1);
     const tall = Math.round(height * sharp);
     const half = this.side >> 1;
-    const within = (value, most) => Math.min(Math.max(Math.round(value * sharp) - half, 0), most - this.side);
+    const within = (value, most) =>
+      Math.min(Math.max(Math.round(value * sharp) - half, 0), most - this.side);
     this.image = pen.createImageData(this.wide, tall);
     this.pixels = new Uint32Array(this.image.data.buffer);
-    this.layers = layers.map(({ xs, ys }) => Int32Array.from(xs, (x, place) => within(ys[place], tall) * this.wide + within(x, this.wide)));
+    this.layers = layers.map(({ xs, ys }) =>
+      Int32Array.from(xs, (x, place) => within(ys[place], tall) * this.wide + within(x, this.wide)),
+    );
   }
 
   // On an empty sheet: an image takes the place of what is there. What belongs behind it is drawn afterwards, behind.
@@ -44,7 +48,8 @@ export class Speckle {
 export function mask(rows, inside) {
   if (inside === null) return null;
   const found = new Uint8Array(rows.length);
-  for (let place = 0; place < rows.length; place += 1) if (inside.has(rows[place].id)) found[place] = 1;
+  for (let place = 0; place < rows.length; place += 1)
+    if (inside.has(rows[place].id)) found[place] = 1;
   return found;
 }
 
@@ -54,7 +59,10 @@ export function nearest(xs, ys, [px, py], reach = 18) {
   let least = reach * reach;
   for (let place = 0; place < xs.length; place += 1) {
     const far = (xs[place] - px) ** 2 + (ys[place] - py) ** 2;
-    if (far < least) { least = far; best = place; }
+    if (far < least) {
+      least = far;
+      best = place;
+    }
   }
   return best;
 }
