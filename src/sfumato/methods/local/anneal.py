@@ -1,14 +1,13 @@
-"""Method 3, first part: anneal classes record by record, between neighbours.
+"""Method 3, first part: simulated annealing that moves single records between neighbouring classes.
 
-A record moves to the class of a neighbour, or changes places with a record there; a class that grows to 2k records is
-divided, one of few records is dissolved, its records going to the classes of their neighbours, and a new class is made
-of records that others can spare. A change that pays is made; one that does not is made with a probability that falls
-with what it costs and with the temperature. Steps are drawn from a generator whose state is an array, and a budget
-counts steps, not seconds.
+A step moves a record to the class of a neighbour, or swaps it with a record of that class. A class that grows to 2k
+records is divided, and a small class is dissolved into the classes of its neighbours. A new class is created from
+records that other classes do not need. A change that lowers the cost is always accepted. Any other change is accepted
+with a probability that falls with its cost and with the temperature. Random numbers come from a generator whose state
+is an array. The budget counts steps, not seconds, so a search can be resumed.
 
-Records one by one in their classes, with the cells near each: what annealing changes.
-
-A record is moved by `put`, which keeps the units and costs of classes up to date; changes are noted and can be undone.
+`put` moves a record and keeps the labels and costs of both classes current. Moves are logged, so that a rejected
+change can be rolled back.
 """
 
 from __future__ import annotations
@@ -32,7 +31,10 @@ Numbers = npt.NDArray[np.int32]
 
 
 class Sizes(NamedTuple):
-    """What runs of units cost: `cost[start[j] + low * units + high]` for column j; a wide column has the start -1."""
+    """Tables of label costs: `cost[start[j] + low * units + high]` for column j.
+
+    A column with too many units has the start -1.
+    """
 
     start: Counts64
     units: Counts64
@@ -40,11 +42,12 @@ class Sizes(NamedTuple):
 
 
 class Records(NamedTuple):
-    """Records in classes: `cell[r]` and `home[r]` of record r, which is `member[home, slot[r]]`.
+    """Records and their classes: record r belongs to `cell[r]` and to class `home[r]`, as `member[home, slot[r]]`.
 
-    Records of cell c are `first[c]` to below `first[c + 1]`, its neighbours `near[c]`. Class i has `rows[i]` records
-    between the units `low[i]` and `high[i]`, each of which pays `cost[i]`. `free` is a stack of numbers of classes
-    without records, `free_size[0]` high; `listed[i]`: class i is on it. `moved` notes changes, for undoing them.
+    The records of cell c are `first[c]` to below `first[c + 1]`, and its neighbours are `near[c]`. Class i has
+    `rows[i]` records. They lie between the units `low[i]` and `high[i]`, and each of them costs `cost[i]`. `free` is a
+    stack of empty classes with `free_size[0]` entries, and `listed[i]` is true if class i is on it. `moved` logs moves
+    for the rollback.
     """
 
     cell: Numbers
@@ -67,7 +70,7 @@ class Records(NamedTuple):
 
 
 def sizes_of(labels: Labels) -> Sizes:
-    """The costs of all runs of each column, where there are not too many."""
+    """Return the costs of all runs of units, for each column that has few enough of them."""
     units = np.diff(labels.unit)
     tables, start, at = [np.zeros(0)], [], 0
     for j, n in enumerate(units.tolist()):
@@ -81,7 +84,7 @@ def sizes_of(labels: Labels) -> Sizes:
 
 @compiled
 def run_costs(labels: Any, j: int, units: int) -> Floats:
-    """What a record pays for each run of a column's units."""
+    """Return the cost per record of each run of a column's units."""
     table = np.zeros(units * units)
     for low in range(units):
         for high in range(low, units):
@@ -106,7 +109,7 @@ def extent_cost(labels: Any, sizes: Any, low: Numbers, high: Numbers) -> float:
 
 @compiled
 def with_record(labels: Any, sizes: Any, codes: Codes, low: Numbers, high: Numbers, c: int) -> float:
-    """What a record pays in a class whose units are stretched to a cell."""
+    """Return the cost per record of a class after its labels are widened to cover a cell."""
     cost = 0.0
     for j in range(len(low)):
         v = codes[c, j]
@@ -116,7 +119,7 @@ def with_record(labels: Any, sizes: Any, codes: Codes, low: Numbers, high: Numbe
 
 @compiled
 def without(codes: Codes, records: Any, r: int) -> None:
-    """The units of the class of r without r, in `spare_low` and `spare_high`. The class has another record."""
+    """Write the units of the class of r without r to `spare_low` and `spare_high`; the class has another record."""
     i, c = records.home[r], records.cell[r]
     rows = records.rows[i]
     for j in range(codes.shape[1]):
@@ -139,7 +142,7 @@ def without(codes: Codes, records: Any, r: int) -> None:
 
 @compiled
 def take_free(records: Any) -> int:
-    """The number of a class without records."""
+    """Return the number of an empty class, or -1 if there is none."""
     while records.free_size[0] > 0:
         records.free_size[0] -= 1
         i = records.free[records.free_size[0]]
@@ -159,7 +162,7 @@ def list_free(records: Any, i: int) -> None:
 
 @compiled
 def put(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, to: int) -> float:
-    """Move a record to another class; by how much the sum of costs changes."""
+    """Move a record to another class and return the change of the total cost."""
     i, c = records.home[r], records.cell[r]
     change = -records.cost[i] * records.rows[i] - records.cost[to] * records.rows[to]
     if records.rows[i] > 1:
@@ -199,7 +202,7 @@ def undo(labels: Any, sizes: Any, codes: Codes, records: Any, noted: int) -> Non
 
 @compiled
 def near_cells(labels: Any, pool: Any, wanted: int, work: Any) -> Numbers:
-    """For each cell those that share the cheapest boxes with it, the cheapest first; -1 where there are no more."""
+    """Return the nearest cells of each cell by the cost of a shared box, cheapest first; -1 where there are no more."""
     size = len(pool.live)
     near = np.full((size, wanted), NONE, np.int32)
     limit = 0.01
@@ -221,9 +224,9 @@ def near_cells(labels: Any, pool: Any, wanted: int, work: Any) -> Numbers:
 
 
 def records_of(classes: Classes, sizes: Sizes, near: Numbers, k: int) -> Records:
-    """The records of all classes one by one; classes of 2k records and more are divided as they stand.
+    """Return all records one by one; classes of at least 2k records are divided in their present order.
 
-    Of a large cell most records are left out, as a class of their own.
+    Most records of a large cell are excluded: they form a class of that cell alone, at no cost.
     """
     known = classes.owner >= 0
     order = np.lexsort((classes.cell[known], classes.owner[known]))
@@ -274,7 +277,7 @@ def _starts(sizes: Counts64) -> Counts64:
 
 @compiled
 def fit(labels: Any, sizes: Any, codes: Codes, records: Any) -> None:
-    """Work out the units and the cost of every class."""
+    """Compute the units and the cost of every class."""
     for i in range(len(records.rows)):
         for e in range(records.rows[i]):
             c = records.cell[records.member[i, e]]
@@ -287,7 +290,7 @@ def fit(labels: Any, sizes: Any, codes: Codes, records: Any) -> None:
 
 
 def classes_from(records: Records, classes: Classes) -> Classes:
-    """The classes as they stand; what was suppressed stays so, and what was left out are classes of their own."""
+    """Return the annealed classes, together with the suppressed records and the records that were excluded."""
     counts = classes.cells.counts
     gone = classes.owner < 0
     suppressed = np.bincount(classes.cell[gone], classes.count[gone], len(counts)).astype(np.int64)
@@ -307,13 +310,13 @@ LUCK = 4096  # draws of what a change may cost
 
 
 def luck_of() -> Floats:
-    """What a change may cost at temperature 1, equally likely: an exponential distribution by its quantiles."""
+    """Return quantiles of an exponential distribution: the cost increases accepted at temperature 1."""
     return -np.log((np.arange(LUCK) + 0.5) / LUCK)
 
 
 @compiled
 def divide_class(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, k: int, noted: int) -> tuple[float, int]:
-    """Take k records out of the class of r, r first, then always the one that costs least: a class of their own."""
+    """Move k records of the class of r into a new class: r first, then always the cheapest to add."""
     i = records.home[r]
     new = take_free(records)
     if new < 0:
@@ -334,7 +337,7 @@ def divide_class(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, k:
 
 @compiled
 def neighbour(records: Any, r: int, state: State) -> int:
-    """A record of a cell near that of r, or of its own."""
+    """Draw a record from a cell near that of r, or from the cell of r."""
     c = records.cell[r]
     n = draw(state, records.near.shape[1])
     n = min(n, draw(state, records.near.shape[1]))
@@ -348,7 +351,7 @@ def neighbour(records: Any, r: int, state: State) -> int:
 def dissolve(
     labels: Any, sizes: Any, codes: Codes, records: Any, i: int, k: int, state: State, tries: int
 ) -> tuple[float, int]:
-    """Send all records of a class to classes of their neighbours, the best of some; what that changes."""
+    """Move all records of a class to the best of several neighbours; return the change of cost and the moves."""
     change, noted = 0.0, 0
     for _ in range(records.rows[i]):
         r = records.member[i, records.rows[i] - 1]
@@ -375,7 +378,7 @@ def dissolve(
 
 @compiled
 def create(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, k: int) -> tuple[float, int]:
-    """A new class of r and records near it, from classes that can spare them."""
+    """Create a class from r and near records that can be spared; return the change of cost and the moves."""
     new = take_free(records)
     if new < 0:
         return np.inf, 0
@@ -407,7 +410,7 @@ def anneal(
     luck: Floats,
     state: State,
 ) -> float:
-    """So many steps while the temperature falls from `warm` to `cold`; by how much the sum of costs changed."""
+    """Make a number of steps while the temperature falls from `warm` to `cold`; return the change of the total cost."""
     total, temperature = 0.0, warm
     often = max(steps // PARTS, 1)
     factor = (cold / warm) ** (1 / PARTS)

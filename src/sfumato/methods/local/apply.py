@@ -1,10 +1,9 @@
-"""The boxes of a local recoding on another table: each record gets the cheapest box that holds it, if one does.
+"""Apply the classes of a local recoding to another table: each record joins the cheapest box that can hold it.
 
-The boxes of a release filled with the records of another table: nobody is left out whom some box can hold.
-
-A box that is dissolved gives its records to dearer ones, so boxes are decided from the cheapest to the dearest: each
-takes all records in it that are left, if they are k and pass. Then boxes that were left out are filled, the cheapest
-first, for the records that are left, by what others can spare. All depends on the boxes and the new table alone.
+The boxes of the release are decided from the cheapest to the most expensive. Each takes all remaining records inside
+it if these are at least k and satisfy the criteria. The records that are left can still fill an empty box, cheapest
+box first, with records that other boxes do not need. An augmenting path of boxes supplies these records. The result
+depends on the boxes and on the new table alone.
 """
 
 from __future__ import annotations
@@ -52,9 +51,9 @@ REACH = 100  # boxes in one search for a chain
 def fitted_classes(
     codes: Codes, table: FrequencyTable, low: Counts64, high: Counts64, costs: Floats, k: int, limits: Limits
 ) -> tuple[Counts64, Counts64, Counts64]:
-    """Who is in which box: (tuple, box, records), box -1 for those that none holds.
+    """Assign tuples to boxes, as (tuple, box, records) with box -1 for records that no box holds.
 
-    With limits the records of a tuple stay together, because what a class has of a sensitive column is known then.
+    With limits all records of a tuple stay together, because only then the sensitive values of a class are known.
     """
     usable = np.flatnonzero(np.all(low < high, axis=1))
     if len(usable):  # boxes that the new table does not tell apart are one
@@ -87,7 +86,7 @@ def fitted_classes(
 
 
 def _spans(codes: Codes, low: Counts64, high: Counts64) -> tuple[Counts64, Counts64, Counts64]:
-    """Tuples sorted by the column that tells most, and the span of them in which those of each box stand."""
+    """Sort tuples by the most selective column, and return the span of sorted tuples that can be in each box."""
     best: tuple[Counts64, Counts64, Counts64] | None = None
     for j, own in enumerate(codes):
         sort = np.argsort(own, kind="stable")
@@ -98,7 +97,7 @@ def _spans(codes: Codes, low: Counts64, high: Counts64) -> tuple[Counts64, Count
 
 
 def _falling_short(table: FrequencyTable, sort: Counts64, owner: Counts64, limits: Limits) -> Counts64:
-    """The boxes that fall short of a limit, where they hold whole tuples."""
+    """Return the boxes that violate a limit; all boxes hold whole tuples."""
     used, number_of = np.unique(owner[owner >= 0], return_inverse=True)
     if not limits or not len(used):
         return np.empty(0, dtype=np.int64)
@@ -112,7 +111,7 @@ def _falling_short(table: FrequencyTable, sort: Counts64, owner: Counts64, limit
 
 
 def _keys(count: int) -> Any:
-    """A number for each tuple, so that sums tell sets of tuples apart (the mixer of splitmix64)."""
+    """Return a hash for each tuple, so that sums of hashes identify sets of tuples (the mixer of splitmix64)."""
     keys = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         keys = (keys ^ (keys >> np.uint64(shift))) * np.uint64(factor)
@@ -121,7 +120,7 @@ def _keys(count: int) -> Any:
 
 @compiled
 def holds(codes: Codes, low: Counts64, high: Counts64, t: int, i: int) -> bool:
-    """Whether box i contains tuple t."""
+    """Return whether box i contains tuple t."""
     j = 0
     while j < codes.shape[0] and low[i, j] <= codes[j, t] < high[i, j]:
         j += 1
@@ -140,8 +139,11 @@ def cheapest_first(
     keys: Any,
     refused: Any,
 ) -> tuple[Counts64, Any]:
-    """The box of each tuple (-1: none), if each box in turn takes all that is left in it where that is k records or
-    more; and a key of what each box was offered. A box does not take what it was refused for."""
+    """Assign each tuple to a box (-1: none): each box in turn takes all tuples left in it if they have k records.
+
+    A box does not take a set of tuples that it was refused for. Also return a hash of the set that each box was
+    offered.
+    """
     owner = np.full(codes.shape[1], -1, np.int64)
     offered = np.zeros(len(low), np.uint64)
     for i in range(len(low)):
@@ -172,10 +174,9 @@ def rescued(
     shut: Flags,
     work: int,
 ) -> tuple[Counts64, Counts64, Counts64, int]:
-    """Fill boxes without records for tuples that are in none, and keep those that come to k: entries and work left.
+    """Fill empty boxes for tuples that no box holds, and keep those that reach k; return entries and work left.
 
-    `shut` boxes stay as they are. Tuples are divided only if `divide`; `after` leads from one entry of a tuple to the
-    next.
+    Boxes in `shut` stay as they are. Tuples are divided only if `divide` is set. `after` links the entries of a tuple.
     """
     of, box, count = [t for t in range(len(owner))], [o for o in owner], [c for c in counts]  # noqa: C416
     after = [-1 for _ in owner]
@@ -204,7 +205,7 @@ def rescued(
 
 @compiled
 def move(of: Any, box: Any, count: Any, after: Any, rows: Counts64, log: Any, e: int, to: int, amount: int) -> None:
-    """Move records of an entry to a box; the log can undo it."""
+    """Move records of an entry to a box, and log the move so that it can be rolled back."""
     if box[e] >= 0:
         rows[box[e]] -= amount
     rows[to] += amount
@@ -223,7 +224,7 @@ def move(of: Any, box: Any, count: Any, after: Any, rows: Counts64, log: Any, e:
 
 @compiled
 def undo(box: Any, count: Any, rows: Counts64, log: Any) -> None:
-    """All moves of a log back again; an entry that was divided off stays, without records."""
+    """Roll back all moves of a log. An entry that a move split off remains, without records."""
     for place in range(len(log) - 1, -1, -1):
         e, before, source = log[place]
         rows[box[e]] -= count[e]
@@ -254,8 +255,10 @@ def lend(
     shut: Flags,
     work: int,
 ) -> tuple[bool, int]:
-    """Move a record, or a tuple, into box i: from the dearest box that can spare one; or from a box that gets another
-    for it from a third, and so on (the shortest such chain)."""
+    """Move a record, or a tuple, into box i along the shortest augmenting path of boxes.
+
+    The first box of the path has a record to spare; of several such boxes the most expensive one is used.
+    """
     leaving, to, found_at = np.full(len(low), -1), np.full(len(low), -1), np.full(len(low), -1)
     lack = np.ones(len(low), np.int64)
     queue = [i]
@@ -289,14 +292,14 @@ def lend(
 
 @dataclass(frozen=True, eq=False)
 class Moved:
-    """A column on another table: its values in order, and where the runs of the plan stand among them."""
+    """A column of another table: its values in order, and the position of the plan's labels among them."""
 
     values: tuple[str, ...]
     runs: Mapping[Run, Run]
 
 
 def apply_boxes(given: Applying) -> Draft:
-    """The release of another table by the classes of a release, or of a point of a front."""
+    """Return the draft of another table, recoded by the classes of a release or of a point of a front."""
     saved = saved_boxes(given.folder, given.point, given.run)
     plan = saved.plan
     kept, inherited = handed_down(given.folder, saved.study)
@@ -318,7 +321,7 @@ def apply_boxes(given: Applying) -> Draft:
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """The classes of a release or of a point, the study that they are of, k, and what sensitive columns need."""
+    """Saved classes with the study that they belong to, k, and the trees and distances of sensitive columns."""
 
     plan: Assigned
     study: Study
@@ -328,7 +331,7 @@ class Saved:
 
 
 def saved_boxes(folder: Path, point: int | None, run: str | Path | None) -> Saved:
-    """The plan of a release folder, or of a point of a front's folder."""
+    """Return the classes of a release folder, or of a point in a front's folder."""
     if (folder / MANIFEST).is_file():
         manifest = read_manifest(folder)
         if point is not None and point != manifest["point"]["id"]:
@@ -353,9 +356,10 @@ def saved_boxes(folder: Path, point: int | None, run: str | Path | None) -> Save
 
 
 def _moved(column: BoxColumn, unseen: Sequence[str], study: Study) -> Moved:
-    """The values with those that the plan does not know: numbers in their order, others behind all.
+    """Return the values of a column with the unknown ones: numbers in order, other values after all known ones.
 
-    A number inside a range is in it, seen before or not; any other value is only in the label of all values.
+    A number inside a range belongs to it, even if the plan never had it. Any other unknown value belongs only to the
+    label of all values.
     """
     plain = [value for value in column.values if value != MISSING]
     decimal = study.source().decimal
@@ -379,7 +383,7 @@ def _moved(column: BoxColumn, unseen: Sequence[str], study: Study) -> Moved:
 
 
 def _ordered(study: Study, plan: Assigned, moved: Sequence[Moved]) -> Study:
-    """The study with the values of each column in the order of the plan, and no tree of its own."""
+    """Return the study with the values of each column in the order of the plan, and without a hierarchy."""
     changed = {}
     for column, new in zip(plan.columns, moved, strict=True):
         update = {"hierarchy": None, "order": new.values, "constrained": None, "breaks": None}
@@ -390,7 +394,7 @@ def _ordered(study: Study, plan: Assigned, moved: Sequence[Moved]) -> Study:
 def _front(
     study: Study, table: FrequencyTable, plan: Assigned, moved: Sequence[Moved], k: int
 ) -> tuple[Front, dict[str, dict[Run, str]]]:
-    """A front of one point: the boxes that hold at least k records of the new table; and the labels they had."""
+    """Return a front of one point with the boxes that hold at least k records, and the labels that they had before."""
     low, high = np.empty_like(plan.low), np.empty_like(plan.high)
     earlier: dict[str, dict[Run, str]] = {}
     for j, (column, new, domain) in enumerate(zip(plan.columns, moved, table.domains, strict=True)):

@@ -1,13 +1,12 @@
-"""The cheapest box of a record: exact branch and bound over the columns, dear ones first.
+"""The cheapest box of a record, by exact branch and bound over the columns, most expensive columns first.
 
-A branch has decided the labels of some columns. A cell is still of use if the labels decided hold it and the box would
-stay below the best cost even if it had to reach that cell in the columns that are open; a branch with fewer than k such
-records is dead. The last column is scanned: an ordered one by two pointers, a tree from the leaf up.
+A branch has fixed the labels of some columns. A cell is kept if these labels cover it and if a box that reaches it in
+the open columns could still be cheaper than the best one. A branch with fewer than k such records is pruned. The last
+column is scanned: an ordered column with two pointers, a tree from the leaf to the root.
 
-Method 2: take the cheapest box of all that holds at least k free records, again and again; leftovers join classes.
-
-The cost of a cell's cheapest box only rises while records are taken, so a cost worked out before is a bound and the
-cells wait in a heap: the first whose cost is still true has the cheapest box of all.
+Method 2 is a greedy algorithm. It takes the cheapest box that holds at least k free records, repeatedly, and the
+remaining records join existing classes. The cost of a cell's cheapest box can only rise while records are taken. So an
+earlier cost is a lower bound, and cells wait in a heap: the first one whose cost is still exact has the cheapest box.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ Grids = npt.NDArray[np.float64]
 
 
 class Work(NamedTuple):
-    """Arrays that a search uses again and again: cells and what is left of their costs, by depth; tallies by unit.
+    """Reused arrays of a search: cells and the rest of their costs by depth, and record counts by unit.
 
-    `spent` counts the cells looked at: what a budget is measured by.
+    `spent` counts the cells visited; budgets are measured by it.
     """
 
     order: Counts64
@@ -52,7 +51,11 @@ class Work(NamedTuple):
 
 
 def work_of(labels: Labels, room: int) -> Work:
-    """Room for a search among so many cells. Columns with dear steps are decided first, the one of most units last."""
+    """Allocate the arrays of a search among a number of cells, and choose the order of the columns.
+
+    Columns with an expensive step come first, because they prune most. The ordered column with the most units comes
+    last, because the last column is scanned in linear time.
+    """
     columns, units = labels.columns, np.diff(labels.unit)
     order = sorted(range(columns), key=lambda j: (-labels.price[j], j))
     ordered = [j for j in order if labels.leaf[labels.unit[j]] < 0]
@@ -79,11 +82,12 @@ def work_of(labels: Labels, room: int) -> Work:
 
 
 class Pool(NamedTuple):
-    """Cells to look among, sorted by the columns in the order in which they are decided: a trie as two arrays.
+    """Cells to search among, sorted by the columns in the order in which they are fixed: a trie stored as two arrays.
 
-    `codes[c, j]` and `live[c]` records of cell c. Cell c first differs from the one before at depth `differs[c]`, and
-    `jump[c, depth]` is the next cell that differs from c at that depth or before. Compiled code makes a pool only over
-    arrays that it holds itself: one made of temporary arrays and handed back was read after they were freed.
+    Cell c has `live[c]` records. It differs from the cell before it first at depth `differs[c]`. `jump[c, depth]` is
+    the next cell that differs from c at that depth or before, so a pruned branch is skipped in one step. Compiled code
+    creates a pool only over arrays that it also holds itself: a returned pool over temporary arrays was read after they
+    were freed.
     """
 
     codes: Codes
@@ -94,7 +98,7 @@ class Pool(NamedTuple):
 
 @compiled
 def link(codes: Codes, order: Counts64, differs: Counts64, jump: Codes) -> None:
-    """Fill in where sorted cells differ from the ones before, and where to go on from each."""
+    """Fill in the depths at which neighbouring sorted cells differ, and the jumps over equal ones."""
     size, columns = codes.shape
     for c in range(1, size):
         depth = 0
@@ -108,20 +112,20 @@ def link(codes: Codes, order: Counts64, differs: Counts64, jump: Codes) -> None:
 
 
 def sorted_pool(labels: Labels, codes: Codes, live: Counts64) -> Pool:
-    """A pool of cells that are sorted by `sorting`."""
+    """Return a pool of cells that are in the order of `sorting`."""
     pool = Pool(codes, live, np.zeros(len(codes), np.int64), np.empty(codes.shape, np.int32))
     link(codes, work_of(labels, 1).order, pool.differs, pool.jump)
     return pool
 
 
 def sorting(labels: Labels, codes: Codes) -> Counts64:
-    """The cells in the order that a pool needs."""
+    """Return the order of the cells that a pool needs."""
     return np.lexsort([codes[:, j] for j in work_of(labels, 1).order[::-1]])
 
 
 @compiled
 def gather(labels: Any, pool: Any, r: int, limit: float, work: Any) -> int:
-    """List the cells of the pool that a box of r below the limit could hold; their live records."""
+    """List the cells that a box of r below the cost limit could hold, and return their free records."""
     codes, live = pool.codes, pool.live
     size, columns = codes.shape
     for j in range(columns):
@@ -161,7 +165,7 @@ def gather(labels: Any, pool: Any, r: int, limit: float, work: Any) -> int:
 
 @compiled
 def enter(codes: Codes, labels: Any, r: int, depth: int, work: Any) -> None:
-    """Begin with the smallest label of the column at a depth; `advance` then gives one after the other."""
+    """Start the iteration over the labels of the column at a depth; `advance` returns them one by one."""
     j = work.order[depth]
     v: Any = np.int64(codes[r, j])
     work.node[depth] = -2
@@ -174,7 +178,7 @@ def enter(codes: Codes, labels: Any, r: int, depth: int, work: Any) -> None:
 
 @compiled
 def advance(codes: Codes, labels: Any, r: int, depth: int, work: Any, limit: float) -> bool:
-    """Move to the next label that costs less than the limit allows; False when there is none."""
+    """Move to the next label that costs less than the limit; return False if there is none."""
     j = work.order[depth]
     v: Any = np.int64(codes[r, j])
     leaf = labels.leaf[labels.unit[j] + v]
@@ -206,7 +210,7 @@ def advance(codes: Codes, labels: Any, r: int, depth: int, work: Any, limit: flo
 def last_column(
     labels: Any, codes: Codes, live: Counts64, r: int, depth: int, k: int, limit: float, work: Any
 ) -> float:
-    """The cheapest label of the last column that reaches k; the new limit, and the box noted if it is cheaper."""
+    """Find the cheapest label of the last column that reaches k; store the box and return the new cost limit."""
     j = work.order[depth]
     v: Any = np.int64(codes[r, j])
     base = work.base[depth]
@@ -273,9 +277,9 @@ def last_column(
 
 @compiled
 def cheapest(labels: Any, pool: Any, r: int, k: int, limit: float, work: Any) -> float:
-    """The cost of the cheapest box of r that holds at least k live records of the pool, if it is below the limit.
+    """Return the cost of the cheapest box of r with at least k free records, if it is below the limit, else the limit.
 
-    The box is then in `best_low` and `best_high` (its first and last units); otherwise the limit is returned.
+    The first and last units of the box are stored in `best_low` and `best_high`.
     """
     codes, live = pool.codes, pool.live
     if gather(labels, pool, r, limit, work) < k:
@@ -324,7 +328,7 @@ def cheapest(labels: Any, pool: Any, r: int, k: int, limit: float, work: Any) ->
 
 @compiled
 def joined_cost(labels: Any, codes: Codes, low: Counts64, high: Counts64, r: int) -> float:
-    """The cost of a box (first and last units) after it is stretched to hold r."""
+    """Return the cost of a box (first and last units) after it is widened to hold r."""
     cost = 0.0
     for j in range(codes.shape[1]):
         v: Any = np.int64(codes[r, j])
@@ -334,9 +338,9 @@ def joined_cost(labels: Any, codes: Codes, low: Counts64, high: Counts64, r: int
 
 @compiled
 def box_costs(labels: Any, pool: Any, k: int, work: Any) -> tuple[Floats, Counts64, Counts64]:
-    """For each cell the cost of its cheapest box, and the box: the box bound. There are at least k records.
+    """Return the cheapest box of each cell and its cost, the box bound; the table has at least k records.
 
-    The box of the cell before, stretched, is a first limit.
+    The box of the cell before, widened to hold this one, gives the first cost limit.
     """
     codes = pool.codes
     size, columns = codes.shape
@@ -369,9 +373,9 @@ STEP = 1e-3
 def take_boxes(
     labels: Any, pool: Any, bound: Floats, k: int, wider: float, work: Any, owner: Counts64, made: int
 ) -> int:
-    """Take boxes up to a cost until half of the cells are gone or none is left; how many were made in all.
+    """Take boxes in the order of their costs until half of the cells are covered; return the number of all boxes.
 
-    `bound[c]` is at most the cost of the cheapest box of cell c, and is raised; `owner[c]` becomes its class.
+    `bound[c]` is a lower bound on the cost of the cheapest box of cell c and is raised. `owner[c]` receives its class.
     """
     size = len(bound)
     heap = [(bound[i], i) for i in range(size)]
@@ -405,9 +409,9 @@ def take_boxes(
 
 
 def best_boxes(labels: Labels, codes: Codes, counts: Counts64, bound: Floats, k: int, wider: float) -> Counts64:
-    """The class of each cell by best-box greedy; -1 for those that are left over.
+    """Return the class of each cell by the greedy choice of cheapest boxes; -1 for cells that remain.
 
-    The cells are sorted (`boxes.sorting`); `bound` is at most the cost of the cheapest box of each.
+    Cells are in the order of `sorting`; `bound` has a lower bound on the cost of the cheapest box of each.
     """
     work = work_of(labels, len(counts))
     owner = np.full(len(counts), -1, np.int64)
@@ -424,7 +428,7 @@ def best_boxes(labels: Labels, codes: Codes, counts: Counts64, bound: Floats, k:
 
 @compiled
 def box_cost(labels: Any, low: Counts64, high: Counts64) -> float:
-    """What a record of a box pays; `low` and `high` are its first and last units."""
+    """Return the cost of a box per record; `low` and `high` are its first and last units."""
     cost = 0.0
     for j in range(len(low)):
         cost += cell_cost(labels, j, low[j], high[j])

@@ -1,21 +1,18 @@
-"""The floor: what no recoding with the same labels can go below, by prices that every box can pay.
+"""The lower bound on the loss of every recoding with the same labels, by dual prices, and its check.
 
-Give each record a price of at least 0 and at most 1 such that in every box that holds at least k records the mean of
-its k highest prices is at most the cost of the box. Then the mean of all prices is below the loss of every recoding,
-global or local, with any suppression. The costs of cheapest boxes are such prices. A pass looks, for each record, for
-the box that comes nearest to its cost, and raises the price by what is left; the prices stay sound and never fall.
+Give each record a price between 0 and 1. The prices are dual feasible if in every box with at least k records the mean
+of the k highest prices is at most the cost of the box. Then the mean of all prices is a lower bound on the loss of
+every recoding, global or local, with any suppression. The costs of cheapest boxes are feasible prices. A pass finds for
+each record the box with the least slack and raises the price by it. Prices stay feasible and the bound never falls.
 
-Where rows belong to persons a class has rows of k persons, and may have any more of their rows: the mean is then over
+Where rows belong to persons, a class has rows of k persons and may have any more of their rows. The mean is then over
 the highest row of each of k persons and every further row whose price exceeds the mean. A person with rows in several
-tuples is counted in each: more sets are looked at than there are classes, so the prices are sound all the same.
+tuples is counted in each. This looks at more sets than there are classes, so the prices remain feasible.
 
-An independent check of a floor: that no box has to pay more than it costs. It shares no code with the search.
-
-The label model is worked out here from the columns of the study, the tuples and counts are those of the table itself;
-only the prices are taken from the front. It walks over all boxes of the label model with plain numpy: column by column,
-every allowed label. A branch ends where fewer than k records are left, or where what is decided already costs as much
-as the mean of the k highest prices left, because no box inside can then have to pay more. So every box is either looked
-at or lies in a branch that ends for a reason that is checked again here. For intervals and tree nodes alike.
+The check (`check_front`, `check_floor`) shares no code with the search. It derives the labels from the columns of the
+study and takes tuples and counts from the table; only the prices come from the front. It enumerates the boxes with
+numpy, column by column. A branch ends where fewer than k records are left. It also ends where the fixed labels already
+cost as much as the mean of the k highest prices left, because no box inside can then violate the constraint.
 """
 
 from __future__ import annotations
@@ -44,12 +41,12 @@ FIRST = 3  # so many passes
 
 
 class UnfinishedError(Exception):
-    """A pass that would have looked at more than its budget allows. It proves nothing."""
+    """A pass that exceeded its budget. It proves nothing."""
 
 
 @dataclass(frozen=True, eq=False)
 class Floor:
-    """A price for each cell, and the loss that they prove."""
+    """Feasible dual prices of the cells, and the lower bound on the loss that they prove."""
 
     k: int
     prices: Floats
@@ -57,14 +54,15 @@ class Floor:
 
 
 def floor_of(k: int, prices: Floats, counts: Counts64) -> Floor:
+    """Return the lower bound that feasible prices prove."""
     return Floor(k, prices, float((prices * counts).sum()) / float(counts.sum()))
 
 
 def lifted(labels: Labels, cells: Cells, floor: Floor, paid: Floats, budget: int) -> Floor:
-    """Prices between those of a floor and what a recoding makes each cell pay, scaled down to what all boxes can pay.
+    """Mix feasible prices with the costs of a recoding, make them feasible, and return the better bound.
 
-    Whatever prices a pass begins with, dividing each by the largest share that a box around it has to pay makes them
-    sound. A recoding knows who must take others along, so passes from here end higher than from cheapest boxes.
+    Dividing each price by the largest load of a box around its cell makes any prices feasible. A recoding shows which
+    records raise the cost of others, so passes from here end higher than passes from the cheapest boxes.
     """
     mixed = floor.prices ** (1 - MIX) * np.maximum(paid, floor.prices) ** MIX
     try:
@@ -76,7 +74,7 @@ def lifted(labels: Labels, cells: Cells, floor: Floor, paid: Floats, budget: int
 
 
 def raised(labels: Labels, cells: Cells, floor: Floor, close: float, budget: int) -> Floor:
-    """Prices after a pass over all boxes: sound, whatever they were; raised by a factor of at most 1/close."""
+    """Return the prices after a pass over all boxes: feasible, and raised by a factor of at most 1/close."""
     order = np.argsort(-floor.prices, kind="stable")
     codes, counts, rows = np.ascontiguousarray(cells.codes[order]), cells.counts[order], cells.lost[order]
     prices = floor.prices[order]
@@ -90,12 +88,12 @@ def raised(labels: Labels, cells: Cells, floor: Floor, close: float, budget: int
 
 
 def column_order(labels: Labels) -> Counts64:
-    """Columns whose one step is dear first: what they cost ends most branches."""
+    """Return the columns by the cost of one step, most expensive first, because these prune most branches."""
     return np.array(sorted(range(labels.columns), key=lambda j: (-labels.price[j], j)), dtype=np.int64)
 
 
 def dual_bound(labels: Labels, cells: Cells, floor: Floor, passes: int, budget: int) -> Floor:
-    """The floor after some passes; a pass within the budget of cells looked at, or none.
+    """Return the lower bound after some passes, each within the budget of cells visited.
 
     The first passes take large steps as long as the budget allows, then small ones.
     """
@@ -113,9 +111,9 @@ def dual_bound(labels: Labels, cells: Cells, floor: Floor, passes: int, budget: 
 
 @compiled
 def highest(prices: Floats, counts: Counts64, rows: Counts64, some: npt.NDArray[np.int32], size: int, k: int) -> float:
-    """The highest mean of prices of rows of k persons among some cells, which are in the order of falling prices.
+    """Return the highest mean price of rows of k persons among cells, which are sorted by falling price.
 
-    `counts` are the persons of each cell. Where each has one row, it is the mean of the k highest prices.
+    `counts` are the persons of each cell. If each has one row, this is the mean of the k highest prices.
     """
     need, total, more = k, 0.0, np.int64(0)
     for i in range(size):
@@ -142,7 +140,7 @@ def highest(prices: Floats, counts: Counts64, rows: Counts64, some: npt.NDArray[
 
 @compiled
 def options(labels: Any, codes: Codes, some: npt.NDArray[np.int32], size: int, j: int, runs: Codes) -> int:
-    """The labels of a column that differ in which of some cells they hold, as runs (first, behind the last)."""
+    """List the labels of a column that cover different sets of cells, as runs (first, one past the last)."""
     first = labels.unit[j]
     units = labels.unit[j + 1] - first
     present = np.zeros(units, np.bool_)
@@ -194,11 +192,12 @@ def nearest_boxes(
     order: Counts64,
     budget: int,
 ) -> tuple[Floats, int]:
-    """For each cell the largest share of its cost that any box around it has to pay, where that is above `close`.
+    """Return for each cell the largest load of a box around it, if above `close`, and the number of cells visited.
 
-    Cells stand in the order of falling prices. A branch has decided the labels of some columns: its boxes cost at least
-    what these cost and hold no dearer records than those left, so it ends when the share falls to `close`. Gives an
-    empty array if more cells are looked at than the budget allows; and how many were.
+    The load of a box is the highest mean price of k of its records, divided by its cost. Cells are sorted by falling
+    price. A branch has fixed the labels of some columns: its boxes cost at least as much as these labels, and their
+    prices are at most those of the cells left. So it ends when the load falls to `close`. The array is empty if the
+    budget of visited cells is exceeded.
     """
     size, columns = codes.shape
     widest = 1
@@ -266,14 +265,17 @@ PRICED = 'a front of local recodings that were searched with method = "boxes"'
 
 @dataclass(frozen=True, eq=False)
 class LabelModel:
-    """What the labels are: for each column its allowed labels as runs of units with what each costs a record."""
+    """The allowed labels of each column as runs of units, with the cost of each per record."""
 
     runs: Sequence[Sequence[tuple[int, int]]]
     costs: Sequence[Sequence[float]]
 
 
 def label_model(segments: Sequence[Segment], weights: Sequence[float]) -> LabelModel:
-    """Nodes of the tree where a column keeps to it, else runs of neighbours; missing values join all or nobody."""
+    """Return the nodes of the tree where a column keeps to it, else all runs of units.
+
+    A label covers missing values alone, together with all values, or not at all.
+    """
     runs, costs = [], []
     for segment, weight in zip(segments, weights, strict=True):
         units, leaves = segment.units, int(segment.leaves.sum())
@@ -288,15 +290,16 @@ def label_model(segments: Sequence[Segment], weights: Sequence[float]) -> LabelM
 
 
 def check_front(front: Front, table: FrequencyTable) -> dict[int, float]:
-    """What the saved prices of a front prove, for each k of its floor; an error if that is less than it says, if a
-    loss is below it, or if the front is one whose floors have no prices.
+    """Return the lower bounds that the saved prices of a front prove, for each k.
+
+    Raise if the front states a higher bound, if a loss is below the proven one, or if its bounds have no prices.
 
     Args:
         front: a front of local recodings, as it was saved.
         table: the frequency table of its study.
 
     Returns:
-        The loss of the source that no recoding can go below, for each k.
+        The proven lower bound on the loss of the source, for each k.
     """
     refuse_unpriced(front)
     if table.fingerprint != front.fingerprint:
@@ -328,7 +331,7 @@ def check_front(front: Front, table: FrequencyTable) -> dict[int, float]:
 
 
 def refuse_unpriced(front: Front) -> None:
-    """Raise if a front has no floor that prices could prove, and say why."""
+    """Raise if a front has no lower bound that prices could prove, and state why."""
     if front.system == "cells":
         raise InputError(
             "a front of suppressed cells has no floor with prices: its bound is that of an integer program or of the "
@@ -349,7 +352,7 @@ def refuse_unpriced(front: Front) -> None:
 def check_floor(
     model: LabelModel, codes: Codes, counts: Counts64, k: int, prices: Floats, persons: Counts64 | None = None
 ) -> float:
-    """The loss that prices prove; an error if some box that holds k records has to pay more than it costs.
+    """Return the lower bound that prices prove; raise if a box with k records violates its constraint.
 
     `persons` are those of each tuple, where rows belong to persons. A class then has a row of each of k persons and any
     further rows, and the mean price of all of them may not exceed the cost of the box.
@@ -367,8 +370,10 @@ def check_floor(
     dearest = sorted(range(len(labels)), key=lambda j: -min((cost for cost in labels[j][0] if cost > 0), default=0.0))
 
     def walk(depth: int, some: Counts64, cost: float, pay: float) -> None:
-        """All boxes inside of a branch: `some` records are left, the dearest k of which have to pay `pay` on average;
-        the labels decided cost `cost`."""
+        """Check all boxes of a branch with the records in `some`.
+
+        Its fixed labels cost `cost`, and the mean of the k highest prices left is `pay`.
+        """
         column = dearest[depth]
         own = codes[some, column][:, None]
         dues, runs = labels[column]

@@ -1,9 +1,9 @@
-"""Method 3: improve classes by taking a few neighbours apart and making them again; what is cheaper stays.
+"""Method 3, second part: large neighbourhood search that rebuilds a few neighbouring classes and keeps cheaper ones.
 
-A step draws a cell, takes the class that holds it and those whose boxes reach it most cheaply, frees their records and
-rebuilds: again and again the cheapest box of a drawn cell becomes a class, what is left over joins the class where it
-costs least, and single cells are moved where that pays. Steps are drawn from a generator whose state is an array, so
-that a search can be stopped and resumed; its budget counts cells looked at, not seconds.
+A step draws a cell and takes its class and the classes whose boxes can be widened to it at the least cost. It frees
+their records and rebuilds classes: the cheapest box of a drawn cell becomes a class, repeatedly. Remaining cells join
+the class where that costs least, and single cells are moved where that lowers the cost. Random numbers come from a
+generator whose state is an array, so a search can be resumed. The budget counts cells visited, not seconds.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ State = npt.NDArray[np.uint64]
 
 
 class Held(NamedTuple):
-    """Classes while they are improved: the entries of each, its box (first and last units), records and cost.
+    """Classes during the improvement: the entries of each, its box (first and last units), records and cost.
 
-    `cell[i, :entries[i]]` are the cells of class i and `records` how many of each; `home[c]` is a class that
-    holds records of cell c. A class without entries is a free place.
+    `cell[i, :entries[i]]` are the cells of class i, and `records` has the number of records of each. `home[c]` is a
+    class with records of cell c. A class without entries is a free slot.
     """
 
     cell: Counts64
@@ -40,7 +40,7 @@ class Held(NamedTuple):
 
 @compiled
 def draw(state: State, below: int) -> int:
-    """A number from 0 to below `below` (splitmix64)."""
+    """Return a random number from 0 to below `below` (splitmix64)."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -51,7 +51,7 @@ def draw(state: State, below: int) -> int:
 
 @compiled
 def fitted(labels: Any, codes: Codes, share: Counts64, low: Counts64, high: Counts64) -> float:
-    """The smallest box around the cells of which a class has records, and its cost."""
+    """Compute the smallest box around the cells of which a class has records; return its cost."""
     columns = codes.shape[1]
     for j in range(columns):
         low[j], high[j] = 1 << 40, -1
@@ -78,7 +78,7 @@ def stretched(labels: Any, codes: Codes, c: int, low: Counts64, high: Counts64) 
 
 @compiled
 def select(pool: Any, bound: Floats, r: int, k: int, exact: bool, work: Any, share: Counts64) -> int:
-    """Give a class the free records of the box that `work` holds: all, or k of them, r first, then the dearest."""
+    """Give a class all free records of the box in `work`, or k of them: cell r, then the most expensive ones."""
     taken = 0
     inside = work.cells[1]
     size = 0
@@ -116,7 +116,7 @@ def select(pool: Any, bound: Floats, r: int, k: int, exact: bool, work: Any, sha
 def rebuild(
     labels: Any, pool: Any, bound: Floats, k: int, room: int, state: State, work: Any, share: Any
 ) -> tuple[int, float]:
-    """Make classes of all live records of a small pool: how many (0: no way within the room), and the sum of costs."""
+    """Build classes of all free records of a small pool; return their number (0: no result) and total cost."""
     codes, live = pool.codes, pool.live
     size, columns = codes.shape
     low, high = np.empty((room, columns), np.int64), np.empty((room, columns), np.int64)
@@ -180,7 +180,7 @@ def rebuild(
 def relocate(
     labels: Any, codes: Codes, k: int, made: int, share: Any, low: Any, high: Any, rows: Counts64, cost: Floats
 ) -> None:
-    """Move the records of single cells to other classes as long as that pays; a class keeps at least k."""
+    """Move the records of single cells to other classes while that lowers the cost; a class keeps k records."""
     size, columns = codes.shape
     spare_low, spare_high = np.empty(columns, np.int64), np.empty(columns, np.int64)
     moved = True
@@ -227,7 +227,7 @@ def relocate(
 def improve(
     labels: Any, codes: Codes, bound: Floats, k: int, held: Any, state: State, budget: int, work: Any, room: int
 ) -> tuple[int, int, float]:
-    """Steps until the budget is spent: how many, how many were kept, and by how much the sum of costs fell."""
+    """Make steps until the budget is spent; return the steps, the accepted steps and the reduction of the cost."""
     classes, columns = held.low.shape
     steps, kept, gain = 0, 0, 0.0
     chosen = np.empty(16, np.int64)
@@ -318,7 +318,7 @@ def improve(
 def store(
     labels: Any, codes: Codes, held: Any, chosen: Counts64, size: int, some: Counts64, share: Any, made: int
 ) -> None:
-    """Put rebuilt classes where the old ones were; further ones go to free places."""
+    """Write rebuilt classes to the slots of the old ones, and further ones to free slots."""
     for n in range(size):
         held.entries[chosen[n]] = 0
         held.rows[chosen[n]] = 0
@@ -342,7 +342,7 @@ def store(
 
 
 def held_of(classes: Classes, k: int) -> Held:
-    """Classes ready to be improved, with free places for more. Suppressed records stay out."""
+    """Return classes in the form that is improved, with free slots. Suppressed records are not included."""
     known = classes.owner >= 0
     owner, cell, count = classes.owner[known], classes.cell[known], classes.count[known]
     order = np.lexsort((cell, owner))
@@ -370,7 +370,7 @@ def held_of(classes: Classes, k: int) -> Held:
 
 
 def classes_of(held: Held, labels: Labels, cells: Cells) -> Classes:
-    """The classes as they stand; records of no class are suppressed."""
+    """Return the improved classes; records of no class are suppressed."""
     slots = np.arange(held.cell.shape[1]) < held.entries[:, None]
     owner, _ = np.nonzero(slots)
     cell, count = held.cell[slots], held.records[slots]

@@ -1,14 +1,12 @@
-"""Method 1: which order of the columns gives the cheapest runs, by a small memetic search; one search serves every k.
+"""Method 1: the cheapest runs of records in a reflected order of the cells, over many orders of the columns.
 
-A candidate is an order of the columns and a first direction for each. The search is made for one k, the middle of
-those that are asked for; its best candidates are then tried for the others. Its budget are evaluations, not seconds.
+A candidate is an order of the columns and a first direction for each. A small memetic search is made for one k, the
+middle of those requested. Its best candidates are then tried for the other values. The budget counts evaluations.
 
-Order and runs: cells in a reflected order, and the cheapest partition of that order into runs of records.
-
-An order of the columns with a first direction for each gives an order of the cells: sorted by the first column, then
-within equal values by the second, whose direction turns from one group to the next, and so on, so that neighbours
-differ little. A class is then a run of records, of k to 2k - 1: a longer one can be divided at no cost. The records of
-one cell may lie in several classes.
+In a reflected order the cells are sorted by the first column, then within equal values by the second, and so on. The
+direction of a column alternates from group to group, so neighbours differ little. A class is a run of k to 2k - 1
+records in this order, because a longer run can be divided without cost. The records of a cell may be in several
+classes.
 """
 
 from __future__ import annotations
@@ -26,7 +24,10 @@ from sfumato.methods.local.model import Cells, Classes, Labels, cell_cost
 
 @compiled
 def reflected(codes: Codes, units: Counts64, order: Counts64, turned: Codes) -> Counts64:
-    """The cells in reflected order: by the columns of `order`, the first group of column j descending if turned[j]."""
+    """Return the cells in reflected order by the columns of `order`.
+
+    The first group of column j is in falling order if turned[j] is 1.
+    """
     size = len(codes)
     cells, other = np.arange(size), np.empty(size, np.int64)
     ends, next_ends = np.empty(size + 1, np.int64), np.empty(size + 1, np.int64)
@@ -74,10 +75,10 @@ def reflected(codes: Codes, units: Counts64, order: Counts64, turned: Codes) -> 
 def divide(
     labels: Any, codes: Codes, counts: Counts64, order: Counts64, k: int, fee: float
 ) -> tuple[float, Counts64, Counts64]:
-    """The cheapest partition of the ordered records into runs of k to 2k - 1; a record may be suppressed for `fee`.
+    """Find the cheapest partition of ordered records into runs of k to 2k - 1; a record may be suppressed for `fee`.
 
-    Gives the sum of costs, where each run ends, and 1 for each of these that is a class (0: one suppressed record).
-    With an infinite fee nothing is suppressed. k is at least 2 and there are at least k records, or the fee is finite.
+    Return the total cost, the end of each run, and 1 for each run that is a class (0: one suppressed record). With an
+    infinite fee nothing is suppressed. k is at least 2, and there are at least k records or the fee is finite.
     """
     size, columns = len(order), codes.shape[1]
     start = np.zeros(size + 1, np.int64)
@@ -152,7 +153,7 @@ Tell = Callable[[int, int], bool]
 
 
 class Orders:
-    """Orders of the columns of one table, each evaluated once for a k."""
+    """Orders of the columns of a table, each evaluated once for a k."""
 
     def __init__(self, labels: Labels, cells: Cells) -> None:
         self.labels, self.cells = labels, cells
@@ -164,7 +165,7 @@ class Orders:
         return reflected(self.cells.codes, self.units, np.array(order, np.int64), np.array(turned, np.int32))
 
     def value(self, k: int, candidate: Candidate) -> float:
-        """The loss with nothing suppressed."""
+        """Return the loss without suppression."""
         key = k, candidate
         if key not in self.values:
             total, _, _ = self._divided(k, candidate, np.inf)
@@ -176,7 +177,7 @@ class Orders:
         return divide(self.labels, self.cells.codes, counts, self.cells_in(candidate), k, fee)
 
     def classes(self, k: int, candidate: Candidate, fee: float = np.inf) -> Classes:
-        """The cheapest runs of an order as classes."""
+        """Return the cheapest runs of an order as classes."""
         cells = self.cells
         _, ends, kept = self._divided(k, candidate, fee)
         order = self.cells_in(candidate)
@@ -202,9 +203,10 @@ class Orders:
         )
 
     def within(self, k: int, candidate: Candidate, budget: int) -> Classes | None:
-        """The cheapest runs with at most `budget` records suppressed; None where that leaves no class.
+        """Return the cheapest runs with at most `budget` suppressed records; None if no class is left.
 
-        Suppressing a record costs 1; a higher fee keeps their number within the budget.
+        The suppression of a record costs 1. A higher fee is its Lagrange multiplier and keeps the number within the
+        budget.
         """
         tried = [self.classes(k, candidate, 1.0)] if budget > 0 else []
         low, high = 1.0, 2.0 * k  # no record is worth more: it lets at most 2k - 1 others off
@@ -221,7 +223,10 @@ class Orders:
 def search_orders(
     orders: Orders, ks: Sequence[int], budget: int, rng: np.random.Generator, tell: Tell
 ) -> dict[int, Candidate]:
-    """For each k the best order that was tried; `budget` is how many are tried for the middle k, or all."""
+    """Return the best order tried for each k.
+
+    `budget` is the number of orders tried for the middle k.
+    """
     middle = sorted(ks)[len(ks) // 2]
     columns = orders.labels.columns
     budget = min(budget, math.factorial(columns) << columns)
@@ -252,7 +257,7 @@ def search_orders(
 
 
 def starts(labels: Labels, cells: Cells) -> list[Candidate]:
-    """Orders to begin with: columns whose one step is dear first; and those whose values differ dearly first."""
+    """Return initial orders: by the cost of one step, and by the mean cost of the difference of two values."""
     columns = labels.columns
     step = -labels.price
     spread = np.zeros(columns)
@@ -266,7 +271,7 @@ def starts(labels: Labels, cells: Cells) -> list[Candidate]:
 
 
 def crossed(one: Candidate, two: Candidate, rng: np.random.Generator) -> Candidate:
-    """The first columns of one, the others as they stand in the other; directions from either."""
+    """Cross two candidates: the first columns of one, the others in the order of the other, directions from either."""
     cut = int(rng.integers(1, len(one[0])))
     first = one[0][:cut]
     order = (*first, *(j for j in two[0] if j not in first))
@@ -275,7 +280,7 @@ def crossed(one: Candidate, two: Candidate, rng: np.random.Generator) -> Candida
 
 
 def changed(candidate: Candidate, rng: np.random.Generator) -> Candidate:
-    """One column moved elsewhere, two exchanged, or a direction turned."""
+    """Mutate a candidate: move a column, exchange two, or reverse a direction."""
     order, turned = list(candidate[0]), list(candidate[1])
     a, b = rng.choice(len(order), 2, replace=False).tolist()
     kind = rng.random()

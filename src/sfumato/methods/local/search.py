@@ -1,6 +1,6 @@
-"""Local recoding of a study: one front over k and loss, with a floor under each point.
+"""Local recoding of a study: a front over k and loss with a lower bound for each point.
 
-The three methods together: what one table loses at each k, and the box bound beside it.
+`Solver` runs the three methods on one table for each k and computes the box bound.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ Tell = Callable[[int, int], bool]
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The best classes for one k, how they came about, and what no recoding with these labels can go below."""
+    """The best classes for one k, the method that found them, and a lower bound on the loss of every recoding."""
 
     k: int
     classes: Classes
@@ -73,7 +73,7 @@ class Solution:
 
 
 class Solver:
-    """One table, its cells sorted for all methods."""
+    """One table with its cells sorted for all methods."""
 
     def __init__(self, labels: Labels, cells: Cells, budget: int, seed: int) -> None:
         order = sorting(labels, cells.codes)
@@ -86,18 +86,18 @@ class Solver:
         self.bounds: dict[int, Floats] = {}
 
     def bound(self, k: int) -> Floats:
-        """For each cell the cost of its cheapest box."""
+        """Return the cost of the cheapest box of each cell."""
         if k not in self.bounds:
             self.bounds[k] = box_costs(self.labels, self.pool, k, self.work())[0]
         return self.bounds[k]
 
     def floor(self, k: int) -> float:
-        """The box bound: no recoding with these labels loses less, whatever it suppresses."""
+        """Return the box bound: no recoding with these labels loses less, whatever it suppresses."""
         lost = self.cells.lost
         return float((np.minimum(self.bound(k), 1.0) * lost).sum()) / float(lost.sum())
 
     def by_boxes(self, k: int, tolerances: Sequence[float] = WIDER) -> Classes:
-        """Method 2, with each of a few tolerances: the best of them. There are at least k records."""
+        """Run method 2 with each tolerance and return the best classes; the table has at least k records."""
         codes, counts = self.cells.codes, self.cells.counts
         tried = []
         for wider in tolerances:
@@ -107,9 +107,10 @@ class Solver:
         return min(tried, key=lambda classes: classes.loss)
 
     def improved(self, classes: Classes, k: int, effort: int, tell: Tell) -> Classes:
-        """Method 3: so many rounds, first of annealing, then of rebuilding; the same classes and effort give the same.
+        """Run method 3: rounds of annealing, then as many rounds of rebuilding.
 
-        Never worse than the classes that it begins with, also when it is stopped.
+        The result is never worse than the classes given, even if the search is stopped. It depends only on the classes,
+        the effort and the seed.
         """
         state = np.array([self.seed * 1_000_003 + k], np.uint64)
         annealed = self.annealed(classes, k, effort, state, tell)
@@ -124,7 +125,7 @@ class Solver:
         return classes_of(held, self.labels, self.cells)
 
     def annealed(self, classes: Classes, k: int, effort: int, state: State, tell: Tell) -> Classes:
-        """Classes after so many rounds in which the temperature falls."""
+        """Return the classes after rounds of annealing, in which the temperature falls."""
         labels, codes, warm = self.labels, self.cells.codes, WARM * classes.loss
         if warm <= 0:
             return classes
@@ -139,28 +140,28 @@ class Solver:
 
     @cached_property
     def near(self) -> Numbers:
-        """The cells near each cell."""
+        """The nearest cells of each cell."""
         return near_cells(self.labels, self.pool, NEIGHBOURS, self.work())
 
     @cached_property
     def pool(self) -> Pool:
-        """All cells, to look among."""
+        """All cells as a pool."""
         return sorted_pool(self.labels, self.cells.codes, self.cells.counts)
 
     def work(self) -> Work:
-        """Arrays for a search among all cells."""
+        """Allocate the arrays for a search among all cells."""
         return work_of(self.labels, max(len(self.cells.counts), ROOM))
 
     def ours(self, classes: Classes) -> Classes:
-        """Classes over the cells of the caller."""
+        """Return classes over the cells in the order of the caller."""
         return Classes.of(self.labels, self.given, self.back[classes.cell], classes.owner, classes.count)
 
     def candidates(self, ks: Sequence[int], tries: int, tell: Tell) -> dict[int, Candidate]:
-        """The best order of the columns for each k."""
+        """Return the best order of the columns for each k."""
         return search_orders(self.orders, ks, tries, np.random.default_rng(self.seed), tell)
 
     def solve(self, k: int, candidate: Candidate, *, boxes: bool, effort: int, tell: Tell) -> Solution | None:
-        """The best of the methods for one k; None where the suppression allowed leaves no class."""
+        """Return the best solution of the methods for one k; None if the allowed suppression leaves no class."""
         if k < 2:
             return Solution(1, self.ours(each_alone(self.labels, self.cells)), "as it is", 0.0)
         best, method = self.orders.within(k, candidate, self.budget), "order and runs"
@@ -185,18 +186,18 @@ class Solver:
 
 
 def each_alone(labels: Labels, cells: Cells) -> Classes:
-    """Every cell as a class of its own: nothing is recoded."""
+    """Return every cell as its own class: nothing is recoded."""
     every = np.arange(len(cells.counts))
     return Classes.of(labels, cells, every, every, cells.counts)
 
 
 def smallest_class(classes: Classes) -> int:
-    """The k of classes where every row is a person."""
+    """Return the k of classes where every row is a person."""
     return int(classes.rows.min())
 
 
 def front_of(solutions: Sequence[Solution], k_of: Callable[[Classes], int] = smallest_class) -> list[Solution]:
-    """Without those that lose no less than one of a higher k; each with the k that its classes have."""
+    """Return the solutions without those that lose no less than one of a higher k; each has the k of its classes."""
     reached = [replace(one, k=k_of(one.classes)) for one in solutions]
     kept: list[Solution] = []
     for one in sorted(reached, key=lambda s: (-s.k, s.classes.loss)):
@@ -207,7 +208,7 @@ def front_of(solutions: Sequence[Solution], k_of: Callable[[Classes], int] = sma
 
 @compiled
 def attach(labels: Any, codes: Codes, counts: Counts64, owner: Counts64, classes: int) -> Counts64:
-    """Every cell without a class joins the one where it costs least."""
+    """Add every cell without a class to the class where it costs least."""
     size, columns = codes.shape
     low, high = np.empty((classes, columns), np.int64), np.empty((classes, columns), np.int64)
     cost, rows = np.zeros(classes), np.zeros(classes, np.int64)
@@ -247,7 +248,7 @@ LOOKED = 10**9  # cells that a pass of the floor may look at
 
 
 def model_of(study: Study, table: FrequencyTable) -> tuple[list[Segment], Labels, Cells]:
-    """The label model of a study, and its tuples as cells in the same order."""
+    """Return the label model of a study, and its tuples as cells in the same order."""
     segments = segments_of(study, table)
     columns = [Column(s.leaves.tolist(), [(node.low, node.high) for node in s.nodes], s.guarded) for s in segments]
     codes = np.stack([s.unit_of[c] for s, c in zip(segments, table.codes, strict=True)], axis=1)
@@ -256,12 +257,12 @@ def model_of(study: Study, table: FrequencyTable) -> tuple[list[Segment], Labels
 
 
 def atoms_of(cells: Cells, table: FrequencyTable) -> Cells:
-    """What the search counts: records, or the persons of each tuple where rows belong to persons."""
+    """Return what the search counts: records, or the persons of each tuple where rows belong to persons."""
     return cells if table.units is None else Cells(cells.codes, table.units.per_tuple, cells.counts)
 
 
 def plan_of(segments: Sequence[Segment], classes: Classes) -> BoxPlan:
-    """Classes as a plan: labels by their first and last values, members by tuple."""
+    """Return classes as a plan: labels by their first and last values, members by tuple."""
     firsts = [segment.starts for segment in segments]
     lasts = [_last_values(segment) for segment in segments]
     labels = tuple(
@@ -273,7 +274,7 @@ def plan_of(segments: Sequence[Segment], classes: Classes) -> BoxPlan:
 
 
 def _last_values(segment: Segment) -> list[str]:
-    """The last value of each unit."""
+    """Return the last value of each unit."""
     leaves = segment.domain.hierarchy.leaves
     last = {int(segment.unit_of[leaf]): leaves[leaf] for leaf in segment.domain.order}
     return [last[unit] for unit in range(segment.units)]
@@ -289,11 +290,12 @@ def search_local(
     passes: int = 0,
     boxes: bool = True,
 ) -> Front:
-    """The front of local recodings at some k: the best found, with what no recoding with these labels can go below.
+    """Return the front of local recodings for some k, with lower bounds.
 
-    `effort` are rounds of improvement for each k, `passes` those that raise its floor; without `boxes` only orders and
-    runs are tried. The same study, data and seed give the same front. Criteria that the study demands of classes are
-    met by every point; the floor does not know of them, and holds all the same.
+    `effort` is the number of rounds of improvement for each k, and `passes` the number that raise its lower bound.
+    Without `boxes` only the first method is used. The same study, data and seed give the same front. Every point
+    satisfies the criteria that the study requires of classes. The lower bound ignores these criteria and remains valid
+    with them.
     """
     if not ks or min(ks) < 1:
         raise InputError("no k is asked for", expected="whole numbers of at least 1")
@@ -375,10 +377,10 @@ def search_local(
 
 
 def sizes_for(k: int, table: FrequencyTable, limits: Limits) -> list[int]:
-    """The sizes of class that are made for one k; the best classes of them are kept.
+    """Return the class sizes that are tried for one k; the best classes are kept.
 
-    Criteria may need more than single tuples. A person whose rows differ is counted in each tuple, so a class of k
-    persons may need as many more.
+    Criteria may need larger classes. A person with different rows is counted in each tuple, so a class of k persons may
+    need more rows as well.
     """
     units = table.units
     sizes = [k, max(k, 2) if limits else k]
@@ -388,14 +390,14 @@ def sizes_for(k: int, table: FrequencyTable, limits: Limits) -> list[int]:
 
 
 def _left_out(ks: Sequence[int], table: FrequencyTable, persons: int) -> str:
-    """Which k were asked for in vain; the usual ones were not asked for."""
+    """Return a sentence about the requested values of k that no class reaches; the default values are not mentioned."""
     beyond = sorted({k for k in ks if k > persons and ks is not KS})
     what = "records" if table.units is None else "persons"
     return f"; k {', '.join(map(str, beyond))} left out, there are {persons} {what}" if beyond else ""
 
 
 def _met(solution: Solution, table: FrequencyTable, limits: Limits, allowed: int) -> list[Solution]:
-    """A solution as its file will show it: equal boxes are one class, and the criteria are met."""
+    """Return a solution as its file will show it: equal boxes are one class, and the criteria hold."""
     if not limits and table.units is None and table.households is None:
         return [replace(solution, classes=joined_equals(solution.classes))]
     classes = feasible(solution.classes, table, solution.k, limits, allowed)
@@ -403,7 +405,7 @@ def _met(solution: Solution, table: FrequencyTable, limits: Limits, allowed: int
 
 
 def state_of(solutions: Sequence[Solution], tried: int) -> dict[str, Any]:
-    """What was found so far, and how many orders were tried, as arrays."""
+    """Return the solutions found so far and the number of orders tried, as arrays."""
     parts: dict[str, Any] = {SIZES: np.array([one.k for one in solutions], np.int64), TRIED: np.array(tried)}
     for one in solutions:
         classes = one.classes
@@ -414,7 +416,7 @@ def state_of(solutions: Sequence[Solution], tried: int) -> dict[str, Any]:
 
 
 def solutions_from(parts: Mapping[str, Any], labels: Labels, cells: Cells) -> dict[int, Solution]:
-    """What was found before a search was interrupted."""
+    """Return the solutions that were found before a search was interrupted."""
     solutions = {}
     for k in parts[SIZES].tolist() if SIZES in parts else ():
         floor = float(parts[f"floor{k}"])
@@ -425,7 +427,7 @@ def solutions_from(parts: Mapping[str, Any], labels: Labels, cells: Cells) -> di
 
 
 def _floor(solver: Solver, one: Solution, passes: int) -> Floor | None:
-    """The prices that prove the floor of a solution, in the order of the caller's cells, as they are saved."""
+    """Return the saved prices that prove the lower bound of a solution, in the order of the caller's cells."""
     if one.floor is None:
         return None
     floor = floor_of(one.k, np.zeros(len(solver.back)), solver.cells.lost)
@@ -440,7 +442,7 @@ def _floor(solver: Solver, one: Solution, passes: int) -> Floor | None:
 
 
 def _whole(prices: Floats) -> Counts64:
-    """Prices in their unit, rounded down: lower ones prove a little less, and soundly."""
+    """Return prices in their unit, rounded down: lower prices prove a slightly lower bound and stay feasible."""
     return np.floor(prices * PRICE_UNIT).astype(np.int64)
 
 

@@ -1,11 +1,11 @@
-"""The local system: classes of at least k records, each with labels of its own.
+"""The method `local`: classes of at least k records, each with its own labels.
 
-A recoding drawn at random among those that lose little more: who knows the method cannot tell which was drawn.
-
-Records are moved between boxes that hold them, as long as every class keeps k and the loss stays within what the front
-promised. First every second class whose labels downcoding narrows, by a coin, gets a record that it rules out, where
-one can be spared: so each of its claims may be wrong. Then records are moved at random until the room is used up.
-Boxes are fitted again, which only makes them smaller.
+With `draw` the release is a recoding drawn at random among those with a slightly higher loss. An attacker who knows
+the method cannot determine which one was drawn. Records are moved between boxes that hold them, while every class keeps
+k records and the loss stays within what the front states. First, each class whose labels the downcoding attack narrows
+receives, with probability one half, a record that the attack rules out, if another class can spare one. So each claim
+of the attack may be wrong. Then records are moved at random until the allowed loss is used. Boxes are fitted at the
+end, which can only make them smaller.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MOST_TRIES = 100_000
 
 
 def moved(classes: Classes, k: int, slack: float, rng: np.random.Generator) -> Classes:
-    """The classes after random moves that cost at most `slack` in all, as a sum over records."""
+    """Return the classes after random moves with a total additional cost of at most `slack`, summed over records."""
     cells, boxes, costs = classes.cells, (classes.low, classes.high), classes.costs
     known = np.flatnonzero(classes.owner >= 0)
     cell, owner, count = (list(part[known]) for part in (classes.cell, classes.owner, classes.count))
@@ -100,13 +100,13 @@ def moved(classes: Classes, k: int, slack: float, rng: np.random.Generator) -> C
 
 
 def classes_of(labels: Labels, cells: Cells, plan: BoxPlan) -> Classes:
-    """A plan as classes with the smallest labels that cover them."""
+    """Return a plan as classes with the smallest labels that cover them."""
     of, owner, count = np.array(plan.members, dtype=np.int64).reshape(-1, 3).T
     return Classes.of(labels, cells, of, owner, count)
 
 
 def drawn_point(front: Front, point: Point, rng: np.random.Generator) -> Point:
-    """A point with a recoding that is drawn; what it loses is at most what the front says of the point."""
+    """Return a point with a recoding drawn at random; its loss is at most the one that the front states."""
     study, share = front.study, front.study.local.draw
     table = study.table()
     plan = point.plan
@@ -140,7 +140,7 @@ def _loss(classes: Classes, table: FrequencyTable) -> float:
 
 
 def with_room(loss: float, share: float) -> float:
-    """A loss with room for a draw; nothing loses more than all.
+    """Return a loss increased by the share that a draw may add, at most 1.
 
     >>> round(with_room(0.5, 0.1), 12), with_room(0.99, 0.1)
     (0.55, 1.0)
@@ -149,7 +149,7 @@ def with_room(loss: float, share: float) -> float:
 
 
 def promised(front: Front, study: Study) -> Front:
-    """A front whose losses leave room for a draw."""
+    """Return a front whose losses include the share that a draw may add."""
     points = []
     for point in front.points:
         loss = with_room(point.loss, study.local.draw)
@@ -167,7 +167,7 @@ VERIFIER = box_verifier(pages_of)
 
 @dataclass(frozen=True)
 class Local(BoxSystem):
-    """Plans are boxes: a label for each class and column, and which records are in which class."""
+    """The method whose plans have a label for each class and column, and the class of each record."""
 
     name: str = "local"
     plans: str = "local recodings"
