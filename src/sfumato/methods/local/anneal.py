@@ -23,9 +23,9 @@ from sfumato.methods.local.boxes import gather
 from sfumato.methods.local.improve import State, draw
 from sfumato.methods.local.model import Classes, Labels, cell_cost
 
-TABLE = 1 << 20  # costs of runs that are worked out in advance, for a column
-LENT = 16  # of a large cell, so many times k records take part; the others are a class of their own
-DISSOLVED = 200  # classes of larger k are not dissolved
+TABLE = 1 << 20  # largest table of run costs for a column
+LARGE = 16  # at most this many times k records of a cell are annealed; the others are a class without loss
+DISSOLVED = 200  # with a larger k classes are not dissolved, because a step would cost too much
 NONE = -1
 Numbers = npt.NDArray[np.int32]
 
@@ -125,6 +125,7 @@ def without(codes: Codes, records: Any, r: int) -> None:
     for j in range(codes.shape[1]):
         low, high = records.low[i, j], records.high[i, j]
         v = codes[c, j]
+        # Only a record at the edge of its class can narrow it, so most columns need no scan.
         if low < high and v in (low, high):
             new_low, new_high, alone = high, low, True
             for e in range(rows):
@@ -189,14 +190,14 @@ def put(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, to: int) ->
 
 
 @compiled
-def put_noted(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, to: int, noted: int) -> float:
-    records.moved[noted], records.moved_from[noted] = r, records.home[r]
+def put_logged(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, to: int, logged: int) -> float:
+    records.moved[logged], records.moved_from[logged] = r, records.home[r]
     return put(labels, sizes, codes, records, r, to)
 
 
 @compiled
-def undo(labels: Any, sizes: Any, codes: Codes, records: Any, noted: int) -> None:
-    for n in range(noted - 1, -1, -1):
+def undo(labels: Any, sizes: Any, codes: Codes, records: Any, logged: int) -> None:
+    for n in range(logged - 1, -1, -1):
         put(labels, sizes, codes, records, records.moved[n], records.moved_from[n])
 
 
@@ -206,7 +207,7 @@ def near_cells(labels: Any, pool: Any, wanted: int, work: Any) -> Numbers:
     size = len(pool.live)
     near = np.full((size, wanted), NONE, np.int32)
     limit = 0.01
-    for c in range(size):  # neighbours stand close to each other, so the last limit is a good one to begin with
+    for c in range(size):  # neighbouring cells are similar, so the last limit is a good start
         gather(labels, pool, c, limit, work)
         while work.size[0] <= wanted and limit < 1.5:
             limit *= 1.5
@@ -231,7 +232,7 @@ def records_of(classes: Classes, sizes: Sizes, near: Numbers, k: int) -> Records
     known = classes.owner >= 0
     order = np.lexsort((classes.cell[known], classes.owner[known]))
     cell, owner, count = (values[known][order] for values in (classes.cell, classes.owner, classes.count))
-    count = np.where(count >= (LENT + 1) * k, LENT * k, count)
+    count = np.where(count >= (LARGE + 1) * k, LARGE * k, count)
     cell, owner = np.repeat(cell, count), np.repeat(owner, count)
     whole = np.bincount(owner, minlength=len(classes.rows))
     parts = whole // k
@@ -305,24 +306,24 @@ def classes_from(records: Records, classes: Classes) -> Classes:
     )
 
 
-PARTS = 64  # temperatures of a call
-LUCK = 4096  # draws of what a change may cost
+TEMPERATURES = 64  # in one call
+INCREASES = 4096  # entries of the table, which replaces a logarithm at each step
 
 
-def luck_of() -> Floats:
+def increase_table() -> Floats:
     """Return quantiles of an exponential distribution: the cost increases accepted at temperature 1."""
-    return -np.log((np.arange(LUCK) + 0.5) / LUCK)
+    return -np.log((np.arange(INCREASES) + 0.5) / INCREASES)
 
 
 @compiled
-def divide_class(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, k: int, noted: int) -> tuple[float, int]:
+def divide_class(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, k: int, logged: int) -> tuple[float, int]:
     """Move k records of the class of r into a new class: r first, then always the cheapest to add."""
     i = records.home[r]
     new = take_free(records)
     if new < 0:
-        return np.inf, noted
-    change = put_noted(labels, sizes, codes, records, r, new, noted)
-    noted += 1
+        return np.inf, logged
+    change = put_logged(labels, sizes, codes, records, r, new, logged)
+    logged += 1
     while records.rows[new] < k:
         best, least = NONE, np.inf
         for e in range(records.rows[i]):
@@ -330,15 +331,16 @@ def divide_class(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, k:
             cost = with_record(labels, sizes, codes, records.low[new], records.high[new], records.cell[s])
             if cost < least:
                 best, least = s, cost
-        change += put_noted(labels, sizes, codes, records, best, new, noted)
-        noted += 1
-    return change, noted
+        change += put_logged(labels, sizes, codes, records, best, new, logged)
+        logged += 1
+    return change, logged
 
 
 @compiled
 def neighbour(records: Any, r: int, state: State) -> int:
     """Draw a record from a cell near that of r, or from the cell of r."""
     c = records.cell[r]
+    # The smaller of two draws prefers near cells.
     n = draw(state, records.near.shape[1])
     n = min(n, draw(state, records.near.shape[1]))
     other = records.near[c, n]
@@ -352,7 +354,7 @@ def dissolve(
     labels: Any, sizes: Any, codes: Codes, records: Any, i: int, k: int, state: State, tries: int
 ) -> tuple[float, int]:
     """Move all records of a class to the best of several neighbours; return the change of cost and the moves."""
-    change, noted = 0.0, 0
+    change, logged = 0.0, 0
     for _ in range(records.rows[i]):
         r = records.member[i, records.rows[i] - 1]
         c = records.cell[r]
@@ -367,13 +369,13 @@ def dissolve(
             if more < least:
                 best, least = b, more
         if best < 0:
-            return np.inf, noted
-        change += put_noted(labels, sizes, codes, records, r, best, noted)
-        noted += 1
+            return np.inf, logged
+        change += put_logged(labels, sizes, codes, records, r, best, logged)
+        logged += 1
         if records.rows[best] >= 2 * k:
-            more, noted = divide_class(labels, sizes, codes, records, r, k, noted)
+            more, logged = divide_class(labels, sizes, codes, records, r, k, logged)
             change += more
-    return change, noted
+    return change, logged
 
 
 @compiled
@@ -382,19 +384,19 @@ def create(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, k: int) 
     new = take_free(records)
     if new < 0:
         return np.inf, 0
-    change = put_noted(labels, sizes, codes, records, r, new, 0)
-    noted = 1
+    change = put_logged(labels, sizes, codes, records, r, new, 0)
+    logged = 1
     for n in range(-1, records.near.shape[1]):
         c = records.cell[r] if n < 0 else records.near[records.cell[r], n]
         if c < 0:
             break
         for s in range(records.first[c], records.first[c + 1]):
             if records.home[s] != new and records.rows[records.home[s]] > k:
-                change += put_noted(labels, sizes, codes, records, s, new, noted)
-                noted += 1
-                if noted == k:
-                    return change, noted
-    return np.inf, noted
+                change += put_logged(labels, sizes, codes, records, s, new, logged)
+                logged += 1
+                if logged == k:
+                    return change, logged
+    return np.inf, logged
 
 
 @compiled
@@ -407,38 +409,38 @@ def anneal(
     steps: int,
     warm: float,
     cold: float,
-    luck: Floats,
+    increases: Floats,
     state: State,
 ) -> float:
     """Make a number of steps while the temperature falls from `warm` to `cold`; return the change of the total cost."""
     total, temperature = 0.0, warm
-    often = max(steps // PARTS, 1)
-    factor = (cold / warm) ** (1 / PARTS)
+    interval = max(steps // TEMPERATURES, 1)
+    factor = (cold / warm) ** (1 / TEMPERATURES)
     spare_low, spare_high = records.spare_low, records.spare_high
     for step in range(steps):
-        if step % often == 0 and step > 0:
+        if step % interval == 0 and step > 0:
             temperature *= factor
         r = draw(state, len(records.cell))
         s = neighbour(records, r, state)
         a, b = records.home[r], records.home[s]
-        allowed = temperature * luck[draw(state, len(luck))]
+        allowed = temperature * increases[draw(state, len(increases))]
         kind = draw(state, 16)
         if a == b:
             continue
         rows_a, rows_b = records.rows[a], records.rows[b]
-        if records.cost[a] == 0.0 and records.cost[b] == 0.0:
+        if records.cost[a] == 0.0 and records.cost[b] == 0.0:  # nothing can be gained
             continue
         if kind < 2:
             if kind == 0 and rows_a <= k + 1 and k <= DISSOLVED:
-                change, noted = dissolve(labels, sizes, codes, records, a, k, state, 4)
+                change, logged = dissolve(labels, sizes, codes, records, a, k, state, 4)
             elif rows_a > k:
-                change, noted = create(labels, sizes, codes, records, r, k)
+                change, logged = create(labels, sizes, codes, records, r, k)
             else:
                 continue
             if change < allowed:
                 total += change
             else:
-                undo(labels, sizes, codes, records, noted)
+                undo(labels, sizes, codes, records, logged)
             continue
         c = records.cell[r]
         if rows_a > k and kind < 9:
@@ -451,15 +453,15 @@ def anneal(
                 if change < allowed:
                     total += put(labels, sizes, codes, records, r, b)
                 continue
-            change = put_noted(labels, sizes, codes, records, r, b, 0)
-            more, noted = divide_class(labels, sizes, codes, records, r, k, 1)
+            change = put_logged(labels, sizes, codes, records, r, b, 0)
+            more, logged = divide_class(labels, sizes, codes, records, r, k, 1)
             change += more
             if change < allowed:
                 total += change
             else:
-                undo(labels, sizes, codes, records, noted)
+                undo(labels, sizes, codes, records, logged)
             continue
-        t = records.member[b, draw(state, rows_b)]  # r and t change places
+        t = records.member[b, draw(state, rows_b)]  # r and t swap classes
         if t == s and rows_b > 1:
             t = records.member[b, draw(state, rows_b)]
         d = records.cell[t]

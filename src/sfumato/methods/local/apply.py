@@ -43,12 +43,12 @@ from sfumato.release.verify import study_of
 from sfumato.study import Study, read, without_trees
 from sfumato.tables.frequency import FrequencyTable
 
-WORK = 1_000_000_000  # looks at a tuple and a box, for the records that are left
+WORK_LIMIT = 1_000_000_000  # pairs of a tuple and a box visited for the records that are left
 ROUNDS = 20
-REACH = 100  # boxes in one search for a chain
+CHAIN_LIMIT = 100  # boxes in one search for an augmenting path
 
 
-def fitted_classes(
+def assign_to_boxes(
     codes: Codes, table: FrequencyTable, low: Counts64, high: Counts64, costs: Floats, k: int, limits: Limits
 ) -> tuple[Counts64, Counts64, Counts64]:
     """Assign tuples to boxes, as (tuple, box, records) with box -1 for records that no box holds.
@@ -56,28 +56,28 @@ def fitted_classes(
     With limits all records of a tuple stay together, because only then the sensitive values of a class are known.
     """
     usable = np.flatnonzero(np.all(low < high, axis=1))
-    if len(usable):  # boxes that the new table does not tell apart are one
+    if len(usable):  # boxes with the same contents in the new table are merged
         usable = usable[np.unique(np.concatenate([low, high], axis=1)[usable], axis=0, return_index=True)[1]]
     order = usable[np.lexsort((usable, costs[usable]))]
     low, high = low[order], high[order]
     sort, first, last = _spans(codes, low, high)
     codes, counts = np.ascontiguousarray(codes[:, sort]), table.counts[sort].astype(np.int64)
     keys, refused = _keys(table.tuples), np.zeros(len(order), np.uint64)
-    while True:  # the first box that falls short is refused for good, so each round decides one more, or many
+    while True:  # the first failing box stays refused, so every round decides at least one box
         owner, offered = cheapest_first(codes, counts, low, high, first, last, k, keys, refused)
-        fails = _falling_short(table, sort, owner, limits)
+        fails = _failing_boxes(table, sort, owner, limits)
         if not len(fails):
             break
         refused[fails] = offered[fails]
     whole = np.arange(table.tuples), owner, counts
     of, box, count = whole
-    shut, work = np.zeros(len(order), np.bool_), WORK
+    closed, work = np.zeros(len(order), np.bool_), WORK_LIMIT
     for _ in range(ROUNDS if (owner < 0).any() else 0):
-        of, box, count, work = rescued(codes, counts, low, high, first, last, owner, k, not limits, shut, work)
-        fails = _falling_short(table, sort, box, limits)
+        of, box, count, work = fill_boxes(codes, counts, low, high, first, last, owner, k, not limits, closed, work)
+        fails = _failing_boxes(table, sort, box, limits)
         if not len(fails):
             break
-        shut[fails] = True
+        closed[fails] = True
         of, box, count = whole
     there = count > 0
     box = np.where(box >= 0, order[box] if len(order) else -1, -1)
@@ -96,7 +96,7 @@ def _spans(codes: Codes, low: Counts64, high: Counts64) -> tuple[Counts64, Count
     return best or (np.arange(codes.shape[1]), np.zeros(len(low), np.int64), np.zeros(len(low), np.int64))
 
 
-def _falling_short(table: FrequencyTable, sort: Counts64, owner: Counts64, limits: Limits) -> Counts64:
+def _failing_boxes(table: FrequencyTable, sort: Counts64, owner: Counts64, limits: Limits) -> Counts64:
     """Return the boxes that violate a limit; all boxes hold whole tuples."""
     used, number_of = np.unique(owner[owner >= 0], return_inverse=True)
     if not limits or not len(used):
@@ -161,7 +161,7 @@ def cheapest_first(
 
 
 @compiled
-def rescued(
+def fill_boxes(
     codes: Codes,
     counts: Counts64,
     low: Counts64,
@@ -171,7 +171,7 @@ def rescued(
     owner: Counts64,
     k: int,
     divide: bool,
-    shut: Flags,
+    closed: Flags,
     work: int,
 ) -> tuple[Counts64, Counts64, Counts64, int]:
     """Fill empty boxes for tuples that no box holds, and keep those that reach k; return entries and work left.
@@ -185,16 +185,16 @@ def rescued(
         if owner[t] >= 0:
             rows[owner[t]] += counts[t]
     for i in range(len(low)):
-        if rows[i] > 0 or shut[i] or work <= 0:
+        if rows[i] > 0 or closed[i] or work <= 0:
             continue
         work -= last[i] - first[i]
         log = [(0, 0, 0) for _ in range(0)]
         for t in range(first[i], last[i]):
-            if box[t] < 0 and holds(codes, low, high, t, i):  # a tuple that is in no box is not divided
+            if box[t] < 0 and holds(codes, low, high, t, i):  # a tuple without a box is moved as one
                 move(of, box, count, after, rows, log, t, i, count[t])
         while 0 < rows[i] < k and work > 0:
-            found, work = lend(
-                codes, low, high, first, last, of, box, count, after, rows, log, i, k, divide, shut, work
+            found, work = augment(
+                codes, low, high, first, last, of, box, count, after, rows, log, i, k, divide, closed, work
             )
             if not found:
                 break
@@ -237,7 +237,7 @@ def undo(box: Any, count: Any, rows: Counts64, log: Any) -> None:
 
 
 @compiled
-def lend(
+def augment(
     codes: Codes,
     low: Counts64,
     high: Counts64,
@@ -252,7 +252,7 @@ def lend(
     i: int,
     k: int,
     divide: bool,
-    shut: Flags,
+    closed: Flags,
     work: int,
 ) -> tuple[bool, int]:
     """Move a record, or a tuple, into box i along the shortest augmenting path of boxes.
@@ -264,7 +264,7 @@ def lend(
     queue = [i]
     found_at[i] = 0
     at = 0
-    while at < min(len(queue), REACH) and work > 0:
+    while at < min(len(queue), CHAIN_LIMIT) and work > 0:
         x, best = queue[at], -1
         at += 1
         work -= last[x] - first[x]
@@ -272,7 +272,7 @@ def lend(
             e = t if holds(codes, low, high, t, x) else -1
             while e >= 0:
                 y, amount = box[e], min(count[e], 1) if divide else count[e]
-                if y >= 0 and not shut[y] and amount >= lack[x] and (found_at[y] < 0 or found_at[y] == at):
+                if y >= 0 and not closed[y] and amount >= lack[x] and (found_at[y] < 0 or found_at[y] == at):
                     short = k - rows[y] + amount
                     if short <= 0:
                         best = e if best < 0 or y > box[best] else best
@@ -291,7 +291,7 @@ def lend(
 
 
 @dataclass(frozen=True, eq=False)
-class Moved:
+class NewColumn:
     """A column of another table: its values in order, and the position of the plan's labels among them."""
 
     values: tuple[str, ...]
@@ -300,7 +300,7 @@ class Moved:
 
 def apply_boxes(given: Applying) -> Draft:
     """Return the draft of another table, recoded by the classes of a release or of a point of a front."""
-    saved = saved_boxes(given.folder, given.point, given.run)
+    saved = saved_classes(given.folder, given.point, given.run)
     plan = saved.plan
     kept, inherited = handed_down(given.folder, saved.study)
     study = reading(kept, given.table).with_engine(given.engine, given.options)
@@ -310,17 +310,17 @@ def apply_boxes(given: Applying) -> Draft:
     if strange and given.unseen == "error":
         raise unknown(strange)
     more = {one.column: one.values for one in strange}
-    moved = [_moved(column, more.get(column.name, ()), study) for column in plan.columns]
+    moved = [_new_column(column, more.get(column.name, ()), study) for column in plan.columns]
     study = _ordered(study, plan, moved).with_accepted(acceptances(given.accept))
     trees = {c.name: flat(c.name, m.values) for c, m in zip(plan.columns, moved, strict=True)}
     table = study.table(trees={**saved.trees, **trees}, distances=saved.distances)
     front, earlier = _front(study, table, plan, moved, saved.k)
-    noted = [*_noted(strange), *limit_warnings(study, front)]
+    noted = [*_warnings(strange), *limit_warnings(study, front)]
     return BoxDraft.of(front, front.points[0], pages_of, given=table, earlier=earlier, noted=noted, inherited=inherited)
 
 
 @dataclass(frozen=True, eq=False)
-class Saved:
+class SavedClasses:
     """Saved classes with the study that they belong to, k, and the trees and distances of sensitive columns."""
 
     plan: Assigned
@@ -330,7 +330,7 @@ class Saved:
     distances: Mapping[str, str]
 
 
-def saved_boxes(folder: Path, point: int | None, run: str | Path | None) -> Saved:
+def saved_classes(folder: Path, point: int | None, run: str | Path | None) -> SavedClasses:
     """Return the classes of a release folder, or of a point in a front's folder."""
     if (folder / MANIFEST).is_file():
         manifest = read_manifest(folder)
@@ -342,7 +342,7 @@ def saved_boxes(folder: Path, point: int | None, run: str | Path | None) -> Save
         released = read(folder / RUN).columns
         distances = {name: column.distance for name, column in released.items() if column.distance is not None}
         k = int(manifest["point"]["values"][K.name])
-        return Saved(Assigned.load(folder), without_trees(study_of(manifest)), k, trees, distances)
+        return SavedClasses(Assigned.load(folder), without_trees(study_of(manifest)), k, trees, distances)
     front = load_front(folder, run)
     if point is None:
         raise InputError("a front has many plans", expected=f"a point from 0 to {len(front.points) - 1}")
@@ -352,10 +352,10 @@ def saved_boxes(folder: Path, point: int | None, run: str | Path | None) -> Save
         raise InputError("the point has no classes of its own", expected="a front of local recodings")
     table = front.study.table()
     plan = assigned(front.study, table, chosen.plan, "")
-    return Saved(plan, front.study, int(chosen.values[K.name]), {}, distances_of(table))
+    return SavedClasses(plan, front.study, int(chosen.values[K.name]), {}, distances_of(table))
 
 
-def _moved(column: BoxColumn, unseen: Sequence[str], study: Study) -> Moved:
+def _new_column(column: BoxColumn, unseen: Sequence[str], study: Study) -> NewColumn:
     """Return the values of a column with the unknown ones: numbers in order, other values after all known ones.
 
     A number inside a range belongs to it, even if the plan never had it. Any other unknown value belongs only to the
@@ -374,15 +374,15 @@ def _moved(column: BoxColumn, unseen: Sequence[str], study: Study) -> Moved:
     for low, high in column.labels:
         held = [value for value in column.values[low:high] if value != MISSING]
         if high - low == len(column.values):
-            runs[low, high] = 0, len(values) + 1  # missing values stand behind all, where the table has some
+            runs[low, high] = 0, len(values) + 1  # missing values come last, if the table has any
         elif not held:
             runs[low, high] = len(values), len(values) + 1
         else:
             runs[low, high] = position[held[0]], position[held[-1]] + 1
-    return Moved(tuple(values), runs)
+    return NewColumn(tuple(values), runs)
 
 
-def _ordered(study: Study, plan: Assigned, moved: Sequence[Moved]) -> Study:
+def _ordered(study: Study, plan: Assigned, moved: Sequence[NewColumn]) -> Study:
     """Return the study with the values of each column in the order of the plan, and without a hierarchy."""
     changed = {}
     for column, new in zip(plan.columns, moved, strict=True):
@@ -392,7 +392,7 @@ def _ordered(study: Study, plan: Assigned, moved: Sequence[Moved]) -> Study:
 
 
 def _front(
-    study: Study, table: FrequencyTable, plan: Assigned, moved: Sequence[Moved], k: int
+    study: Study, table: FrequencyTable, plan: Assigned, moved: Sequence[NewColumn], k: int
 ) -> tuple[Front, dict[str, dict[Run, str]]]:
     """Return a front of one point with the boxes that hold at least k records, and the labels that they had before."""
     low, high = np.empty_like(plan.low), np.empty_like(plan.high)
@@ -413,9 +413,9 @@ def _front(
     leaves = np.array([max(len(domain.order) - 1, 1) for domain in table.domains])
     costs = ((high - low - 1) / leaves) @ weights
     limits = limits_of(study)
-    if table.units is not None or table.households is not None:  # whole tuples, each class with k persons
+    if table.units is not None or table.households is not None:  # whole tuples, and k counts persons
         limits = [(measure(K.name), float(k)), *limits]
-    of, owner, count = fitted_classes(codes, table, low, high, costs, k, limits)
+    of, owner, count = assign_to_boxes(codes, table, low, high, costs, k, limits)
     kept = owner >= 0
     used, number_of = np.unique(owner[kept], return_inverse=True)
     if not len(used):
@@ -454,7 +454,7 @@ def _value(table: FrequencyTable, j: int, position: int) -> str:
     return domain.hierarchy.leaves[domain.order[int(position)]]
 
 
-def _noted(strange: Sequence[Unseen]) -> list[str]:
+def _warnings(strange: Sequence[Unseen]) -> list[str]:
     return [
         f"{one.column} has {len(one.values):,} values that the plan does not know, in {one.records:,} records: they are"
         " in a range that holds them, in a class that hides the column, or suppressed."

@@ -42,7 +42,7 @@ def limits_of(study: Study) -> list[tuple[Measure, float]]:
     return limits
 
 
-def joined_equals(classes: Classes) -> Classes:
+def merged_equal(classes: Classes) -> Classes:
     """Merge classes with the same labels, because a reader of the file cannot distinguish them."""
     if not len(classes.rows):
         return classes
@@ -78,7 +78,7 @@ def feasible(classes: Classes, table: FrequencyTable, k: int, limits: Limits, bu
     """
     whole = whole_tuples(classes)
     cells = Cells(classes.cells.codes, table.counts)
-    start = joined_equals(Classes.of(classes.labels, cells, whole.cell, whole.owner, table.counts[whole.cell]))
+    start = merged_equal(Classes.of(classes.labels, cells, whole.cell, whole.owner, table.counts[whole.cell]))
     for spent in dict.fromkeys((budget, suppressed_units(start, table))):
         met = _until_met(start, table, k, limits, spent)
         if met is not None:
@@ -112,7 +112,7 @@ def _until_met(current: Classes, table: FrequencyTable, k: int, limits: Limits, 
         joined = _joined(current, table, fails, budget)
         if joined is None:
             return None
-        current = joined_equals(joined)
+        current = merged_equal(joined)
 
 
 def _failing(classes: Classes, table: FrequencyTable, k: int, limits: Limits) -> Flags:

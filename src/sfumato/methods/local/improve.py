@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from sfumato.base.arrays import Codes, Counts64, Floats
 from sfumato.base.compiled import compiled
-from sfumato.methods.local.boxes import TINY, Pool, cheapest, link
+from sfumato.methods.local.boxes import TINY, Pool, cheapest, joined_cost, link
 from sfumato.methods.local.model import Cells, Classes, Labels, cell_cost
 
 State = npt.NDArray[np.uint64]
 
 
-class Held(NamedTuple):
+class EditableClasses(NamedTuple):
     """Classes during the improvement: the entries of each, its box (first and last units), records and cost.
 
     `cell[i, :entries[i]]` are the cells of class i, and `records` has the number of records of each. `home[c]` is a
@@ -67,16 +67,6 @@ def fitted(labels: Any, codes: Codes, share: Counts64, low: Counts64, high: Coun
 
 
 @compiled
-def stretched(labels: Any, codes: Codes, c: int, low: Counts64, high: Counts64) -> float:
-    """The cost of a box after it is stretched to hold a cell."""
-    cost = 0.0
-    for j in range(codes.shape[1]):
-        v = np.int64(codes[c, j])
-        cost += cell_cost(labels, j, min(low[j], v), max(high[j], v))
-    return cost
-
-
-@compiled
 def select(pool: Any, bound: Floats, r: int, k: int, exact: bool, work: Any, share: Counts64) -> int:
     """Give a class all free records of the box in `work`, or k of them: cell r, then the most expensive ones."""
     taken = 0
@@ -114,23 +104,24 @@ def select(pool: Any, bound: Floats, r: int, k: int, exact: bool, work: Any, sha
 
 @compiled
 def rebuild(
-    labels: Any, pool: Any, bound: Floats, k: int, room: int, state: State, work: Any, share: Any
+    labels: Any, pool: Any, bound: Floats, k: int, capacity: int, state: State, work: Any, share: Any
 ) -> tuple[int, float]:
     """Build classes of all free records of a small pool; return their number (0: no result) and total cost."""
     codes, live = pool.codes, pool.live
     size, columns = codes.shape
-    low, high = np.empty((room, columns), np.int64), np.empty((room, columns), np.int64)
-    cost, rows = np.zeros(room), np.zeros(room, np.int64)
+    low, high = np.empty((capacity, columns), np.int64), np.empty((capacity, columns), np.int64)
+    cost, rows = np.zeros(capacity), np.zeros(capacity, np.int64)
     free = live.sum()
     made = 0
     style = draw(state, 4)
     while free >= k:
-        if made == room:
+        if made == capacity:
             return 0, 0.0
         r = draw(state, size)
         tries = 1 if style == 0 else 4
         best = -1
-        for _ in range(size + tries):  # a live cell; with some styles the dearest or the cheapest of a few
+        # An expensive cell is mostly the better start, because cheap ones find a class in any case.
+        for _ in range(size + tries):
             if live[r] > 0:
                 if best < 0 or (bound[r] > bound[best] if style < 3 else bound[r] < bound[best]):
                     best = r
@@ -157,11 +148,11 @@ def rebuild(
         free -= rows[made]
         cost[made] = fitted(labels, codes, share[made], low[made], high[made])
         made += 1
-    for c in range(size):  # leftovers join where they cost least
+    for c in range(size):  # remaining cells join the class where they cost least
         if live[c] > 0:
             best, least = -1, np.inf
             for i in range(made):
-                new = stretched(labels, codes, c, low[i], high[i])
+                new = joined_cost(labels, codes, low[i], high[i], c)
                 more = new * (rows[i] + live[c]) - cost[i] * rows[i]
                 if more < least:
                     best, least = i, more
@@ -209,7 +200,7 @@ def relocate(
                 best, least = -1, saved - TINY
                 for b in range(made):
                     if b != a and cost[b] * part < least:
-                        new = stretched(labels, codes, c, low[b], high[b])
+                        new = joined_cost(labels, codes, low[b], high[b], c)
                         more = new * (rows[b] + part) - cost[b] * rows[b]
                         if more < least:
                             best, least = b, more
@@ -225,7 +216,7 @@ def relocate(
 
 @compiled
 def improve(
-    labels: Any, codes: Codes, bound: Floats, k: int, held: Any, state: State, budget: int, work: Any, room: int
+    labels: Any, codes: Codes, bound: Floats, k: int, held: Any, state: State, budget: int, work: Any, capacity: int
 ) -> tuple[int, int, float]:
     """Make steps until the budget is spent; return the steps, the accepted steps and the reduction of the cost."""
     classes, columns = held.low.shape
@@ -233,10 +224,10 @@ def improve(
     chosen = np.empty(16, np.int64)
     near = np.empty(16)
     position = np.full(len(codes), -1, np.int64)
-    ids = np.empty(room, np.int64)
-    share = np.zeros((20, room), np.int64)
-    own, jump = np.zeros((room, columns), np.int32), np.zeros((room, columns), np.int32)
-    lives, differs, proxies = np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room)
+    ids = np.empty(capacity, np.int64)
+    share = np.zeros((20, capacity), np.int64)
+    own, jump = np.zeros((capacity, columns), np.int32), np.zeros((capacity, columns), np.int32)
+    lives, differs, proxies = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64), np.zeros(capacity)
     work.spent[0] = 0
     while work.spent[0] < budget:
         steps += 1
@@ -271,7 +262,7 @@ def improve(
             for e in range(held.entries[i]):
                 c = held.cell[i, e]
                 if position[c] < 0:
-                    if cells == room:
+                    if cells == capacity:
                         fits = False
                         break
                     position[c] = 0
@@ -295,17 +286,17 @@ def improve(
             pool = Pool(own[:cells], live, differs[:cells], jump[:cells])
             made, new = rebuild(labels, pool, proxies, k, 20, state, work, share[:, :cells])
             if made > 0 and new < old - 1e-9:
-                room_left = True
+                has_slots = True
                 filled = 0
                 for i in range(classes):
                     if held.entries[i] == 0:
                         filled += 1
                 if made > size + filled:
-                    room_left = False
+                    has_slots = False
                 for i in range(made):
                     if np.count_nonzero(share[i, :cells]) > held.cell.shape[1]:
-                        room_left = False
-                if room_left:
+                        has_slots = False
+                if has_slots:
                     kept += 1
                     gain += old - new
                     store(labels, codes, held, chosen, size, some, share, made)
@@ -341,7 +332,7 @@ def store(
         held.cost[at] = fitted(labels, codes[some], share[i, : len(some)], held.low[at], held.high[at])
 
 
-def held_of(classes: Classes, k: int) -> Held:
+def editable_classes(classes: Classes, k: int) -> EditableClasses:
     """Return classes in the form that is improved, with free slots. Suppressed records are not included."""
     known = classes.owner >= 0
     owner, cell, count = classes.owner[known], classes.cell[known], classes.count[known]
@@ -352,7 +343,7 @@ def held_of(classes: Classes, k: int) -> Held:
     total = size + size // 4 + 32
     width = max(int(entries.max(initial=1)), 4 * k)
     slot = np.arange(len(owner)) - np.concatenate([[0], np.cumsum(entries)])[owner]
-    held = Held(
+    held = EditableClasses(
         np.zeros((total, width), np.int64),
         np.zeros((total, width), np.int64),
         np.concatenate([entries, np.zeros(total - size, np.int64)]),
@@ -369,7 +360,7 @@ def held_of(classes: Classes, k: int) -> Held:
     return held
 
 
-def classes_of(held: Held, labels: Labels, cells: Cells) -> Classes:
+def classes_of(held: EditableClasses, labels: Labels, cells: Cells) -> Classes:
     """Return the improved classes; records of no class are suppressed."""
     slots = np.arange(held.cell.shape[1]) < held.entries[:, None]
     owner, _ = np.nonzero(slots)

@@ -49,6 +49,7 @@ def reflected(codes: Codes, units: Counts64, order: Counts64, turned: Codes) -> 
                 u = codes[cells[i], j]
                 tally[u] += 1
                 low, high = min(low, u), max(high, u)
+            # A counting sort per group: stable, and linear in the cells whatever the number of groups.
             at = start
             down = (g + turned[j]) % 2 == 1
             for step in range(high - low + 1):
@@ -95,16 +96,17 @@ def divide(
             low[j] = high[j] = codes[order[t], j]
             part[j] = cell_cost(labels, j, low[j], high[j])
             cost += part[j]
-        floor = np.inf
+        lowest = np.inf
         for s in range(max(start[t] + 2 - 2 * k, 0), start[t] + 1):
-            floor = min(floor, best[s])
+            lowest = min(lowest, best[s])
+        # All runs that end in cell t, by their first cell u. Cells are widened one by one, so the cost grows with u.
         u = t
         while True:
             worst = 0.0
             for e in range(start[t] + 1, start[t + 1] + 1):
                 worst = max(worst, best[e])
-            if floor + max(k, start[t] + 2 - start[u + 1]) * cost >= worst:
-                break  # neither this cell nor an earlier one can begin a better run
+            if lowest + max(k, start[t] + 2 - start[u + 1]) * cost >= worst:
+                break  # no run that begins at this cell or an earlier one can be better
             for e in range(max(start[t] + 1, start[u] + k), start[t + 1] + 1):
                 least, at = best[e], back[e]
                 for s in range(max(start[u], e - 2 * k + 1), min(start[u + 1] - 1, e - k) + 1):
@@ -130,7 +132,8 @@ def divide(
         own = 0.0
         for j in range(columns):
             own += cell_cost(labels, j, codes[order[t], j], codes[order[t], j])
-        for e in range(start[t] + 1, start[t + 1] + 1):  # runs inside the cell, once all before them are settled
+        # Runs inside the cell come last, because they continue runs that end in this cell.
+        for e in range(start[t] + 1, start[t + 1] + 1):
             if best[e - 1] + fee < best[e]:
                 best[e], back[e] = best[e - 1] + fee, e - 1
             for s in range(max(start[t], e - 2 * k + 1), e - k + 1):
@@ -146,9 +149,9 @@ def divide(
 
 
 POPULATION = 6
-TRIED = 6  # candidates of the search that are tried for the other k
-FEES = 12  # fees for a suppressed record that are tried
-Candidate = tuple[tuple[int, ...], tuple[int, ...]]  # columns in order, first directions by column
+TRIED = 6  # best candidates of the search that are tried for each other k
+FEES = 12  # steps of the bisection for the fee of a suppressed record
+Candidate = tuple[tuple[int, ...], tuple[int, ...]]  # order of the columns, first direction of each column
 Tell = Callable[[int, int], bool]
 
 
@@ -173,7 +176,7 @@ class Orders:
         return self.values[key]
 
     def _divided(self, k: int, candidate: Candidate, fee: float) -> tuple[float, Counts64, Counts64]:
-        counts = np.minimum(self.cells.counts, 4 * k)  # what exceeds this lies in a class of its cell alone
+        counts = np.minimum(self.cells.counts, 4 * k)  # further records join a class of their cell alone
         return divide(self.labels, self.cells.codes, counts, self.cells_in(candidate), k, fee)
 
     def classes(self, k: int, candidate: Candidate, fee: float = np.inf) -> Classes:
@@ -209,7 +212,7 @@ class Orders:
         budget.
         """
         tried = [self.classes(k, candidate, 1.0)] if budget > 0 else []
-        low, high = 1.0, 2.0 * k  # no record is worth more: it lets at most 2k - 1 others off
+        low, high = 1.0, 2.0 * k  # a higher fee changes nothing: suppression saves at most 2k - 1 records their cost
         for _ in range(FEES if tried and tried[0].suppressed > budget else 0):
             middle = (low + high) / 2
             tried.append(self.classes(k, candidate, middle))

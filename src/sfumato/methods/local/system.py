@@ -23,7 +23,7 @@ from sfumato.front import Front, Point
 from sfumato.measures.registry import GENERAL_LOSS, K
 from sfumato.methods.apply_options import Applying
 from sfumato.methods.local.apply import apply_boxes
-from sfumato.methods.local.criteria import joined_equals
+from sfumato.methods.local.criteria import merged_equal
 from sfumato.methods.local.model import Cells, Classes, Labels
 from sfumato.methods.local.pages import pages_of
 from sfumato.methods.local.search import KS, model_of, plan_of, search_local
@@ -45,7 +45,7 @@ from sfumato.tables.frequency import FrequencyTable
 MOST_TRIES = 100_000
 
 
-def moved(classes: Classes, k: int, slack: float, rng: np.random.Generator) -> Classes:
+def randomized(classes: Classes, k: int, slack: float, rng: np.random.Generator) -> Classes:
     """Return the classes after random moves with a total additional cost of at most `slack`, summed over records."""
     cells, boxes, costs = classes.cells, (classes.low, classes.high), classes.costs
     known = np.flatnonzero(classes.owner >= 0)
@@ -116,7 +116,7 @@ def drawn_point(front: Front, point: Point, rng: np.random.Generator) -> Point:
     before = assigned(study, table, plan, "")
     classes = classes_of(labels, cells, plan)
     full = sum(study.weights_for(table)) * table.records
-    stated = with_room(_loss(classes, table), share)
+    stated = with_margin(_loss(classes, table), share)
     if not same(front.loss_of_source(stated), point.loss) or not same(stated * full, point.values[GENERAL_LOSS.name]):
         raise SfumatoError(
             f"the loss of the plan is not the {point.loss:.10g} that the front promises",
@@ -124,7 +124,7 @@ def drawn_point(front: Front, point: Point, rng: np.random.Generator) -> Point:
             remedy="search again with this version",
         )
     k = int(point.values[K.name])
-    after = joined_equals(moved(classes, k, share * classes.loss * cells.records, rng))
+    after = merged_equal(randomized(classes, k, share * classes.loss * cells.records, rng))
     loss = _loss(after, table)
     weights = np.array(study.weights_for(table))
     undrawn = downcode(before, weights, k).as_dict()
@@ -139,7 +139,7 @@ def _loss(classes: Classes, table: FrequencyTable) -> float:
     return (classes.loss * classes.cells.records + table.removed) / table.records
 
 
-def with_room(loss: float, share: float) -> float:
+def with_margin(loss: float, share: float) -> float:
     """Return a loss increased by the share that a draw may add, at most 1.
 
     >>> round(with_room(0.5, 0.1), 12), with_room(0.99, 0.1)
@@ -148,11 +148,11 @@ def with_room(loss: float, share: float) -> float:
     return min(loss * (1.0 + share), 1.0)
 
 
-def promised(front: Front, study: Study) -> Front:
+def with_margins(front: Front, study: Study) -> Front:
     """Return a front whose losses include the share that a draw may add."""
     points = []
     for point in front.points:
-        loss = with_room(point.loss, study.local.draw)
+        loss = with_margin(point.loss, study.local.draw)
         more = loss / point.loss if point.loss else 1.0
         values = {**point.values, GENERAL_LOSS.name: point.values[GENERAL_LOSS.name] * more}
         details = dict(point.details)
@@ -200,7 +200,7 @@ class Local(BoxSystem):
             passes=settings.passes,
             boxes=settings.method == "boxes",
         )
-        return promised(front, study) if settings.draw else front
+        return with_margins(front, study) if settings.draw else front
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
         front = choice.front
