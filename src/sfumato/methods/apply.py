@@ -1,4 +1,4 @@
-"""Publish another table, next year's say, with a plan that was published or found before."""
+"""Apply a published or found plan to another table, for example to the data of the next year."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from sfumato.tables.frequency import FrequencyTable
 
 @dataclass(frozen=True)
 class SavedPlan:
-    """A plan with all it needs on other data: how to read them, the hierarchies as they were, levels and limits.
+    """A plan with everything that it needs on other data: the study, the saved hierarchies, levels and limits.
 
-    `names` are those of the groups in the release, which hold for what the other data release too.
+    `names` are the names of the groups in the release; the new release uses them too.
     """
 
     study: Study
@@ -60,27 +60,26 @@ def apply_plan(
     engine_options: EngineOptions | None = None,
     run: str | Path | None = None,
 ) -> Release:
-    """Publish `new_file` (a path, or a table in memory) with the plan of a release folder, or with a point of a front's
-    folder.
+    """Publish another table with the plan of a release folder, or with a point of a front's folder.
 
-    It is a release like any other: measured on its file, held to the policy, entered in the ledger, verifiable.
-    What the release had accepted holds here too, unless a figure is worse than there: then a new reason is needed. A
-    reason for the rule `earlier` never holds for another table.
-    Values that the plan's hierarchies do not know are an error, or with `unseen="star"` released as `*`.
-    `run` is a run file of one's own, needed for a front that was made elsewhere.
+    The result is a release like any other. It is measured on its file, checked against the policy, entered in the
+    ledger and can be verified. The acceptances of the earlier release remain valid, unless a figure is worse than
+    there: then a new reason is needed. A reason for the rule `earlier` is never valid for another table. Values that
+    the plan's hierarchies do not know are an error, or with `unseen="star"` they are released as `*`. `run` is a run
+    file of the caller, required for a front that was made elsewhere.
 
     Args:
         folder: a release, or a front.
-        new_file: the other table.
+        new_file: the other table: a path, or a table in memory.
         target: a folder that does not exist yet.
         point: the id of a point, for a front.
-        unseen: what is done with values that the hierarchies lack: "error" or "star".
+        unseen: how values that the hierarchies do not know are treated: "error" or "star".
         reason: why, for the internal report.
         accept: rules that the release may break, each with a reason.
         state: the folder of the ledger.
         engine: where rows are recoded.
         engine_options: its memory limit and threads.
-        run: a run file of one's own.
+        run: a run file of the caller.
 
     Returns:
         The release.
@@ -126,7 +125,7 @@ def apply_plan(
 
 
 def _system_of(folder: Path, run: str | Path | None) -> System:
-    """The system that a release or a front is of."""
+    """Return the system that made a release or a front."""
     if (folder / MANIFEST).is_file():
         manifest = read_manifest(folder)
         verifier_of(VERIFIERS, manifest)
@@ -135,7 +134,7 @@ def _system_of(folder: Path, run: str | Path | None) -> System:
 
 
 def saved_plan(folder: str | Path, point: int | None = None, run: str | Path | None = None) -> SavedPlan:
-    """The plan of a release folder, or of a point of a front's folder."""
+    """Return the plan of a release folder, or of a point in a front's folder."""
     folder = Path(folder)
     if not (folder / MANIFEST).is_file():
         front = load_front(folder, run)
@@ -191,9 +190,9 @@ def _front_plan(front: Front, point: int | None) -> SavedPlan:
 
 
 def with_stars(tree: Hierarchy, level: int, values: Sequence[str]) -> Hierarchy:
-    """The tree with values that it does not know, each hidden from level 1 on.
+    """Return the tree with unknown values, each suppressed from level 1 on.
 
-    A column that is released as it is (level 0) gets a level between, on which the known values stay as they are.
+    A column that is released unchanged (level 0) gets a new level above, at which the known values stay as they are.
 
     >>> from sfumato.hierarchies.hierarchy import flat
     >>> with_stars(flat("sex", ["F", "M"]), 0, ["X"]).paths
@@ -208,7 +207,7 @@ def with_stars(tree: Hierarchy, level: int, values: Sequence[str]) -> Hierarchy:
 
 
 def _front(study: Study, table: FrequencyTable, plan: LevelPlan) -> Front:
-    """A front of one point: the plan, measured on the new table."""
+    """Return a front of one point: the plan, measured on the new table."""
     study = study.model_copy(update={"search": SearchSettings(weights=study.search.weights)})
     classes = classify(table, plan.recoding(table), study.weights_for(table))
     classes = suppress_by_plan(classes, plan, study.measures)

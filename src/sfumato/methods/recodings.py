@@ -1,4 +1,4 @@
-"""The two systems that recode: levels of hierarchies, and cuts of ordered values. They share all but their search."""
+"""The two systems that recode: levels of hierarchies, and cuts of ordered values. They differ only in their search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sfumato.release.verify import Verifier
 
 
-# A search waits neither for the other system nor for what only a release needs: both are imported when asked for.
+# The other system, and what only a release needs, are imported on first use: a search does not wait for them.
 
 
 def _search_lattice(study: Study, table: FrequencyTable, run: Run) -> Front:

@@ -1,7 +1,4 @@
-"""The cells system: single cells are blanked.
-
-The reports of a file with blanked cells: how many, how they are read, and how to count from the file.
-"""
+"""The method `cells`: single cells are blanked. The reports state how many, how blanks are read, and how to count."""
 
 from __future__ import annotations
 
@@ -58,7 +55,7 @@ WITHIN = {
 
 
 def pages_of(_: Path, manifest: Content) -> dict[str, str]:
-    """The reports of a release as its manifest has them: drawn at publication, and again when it is verified."""
+    """Return the reports that a manifest describes, for publication and for verification."""
     reading = str(manifest["own"]["algorithm"])
     facts, shown = external_facts(manifest), None
     if reading == AGREEING:
@@ -71,7 +68,7 @@ def pages_of(_: Path, manifest: Content) -> dict[str, str]:
 
 
 def headline(matching_k: int | None) -> dict[str, str]:
-    """The headline of a file whose blanks may stand for any value."""
+    """Return the headline of a file in which a blank may mean any value."""
     if matching_k is None:
         return {"value": "not computed", "says": "matching k: rows that are possible for each source record"}
     few = "row is" if matching_k == 1 else "or more rows are"
@@ -83,7 +80,7 @@ def _counted(figure: int | None, otherwise: str) -> str:
 
 
 def bound_sentence(manifest: Mapping[str, Any]) -> str:
-    """What no way to blank cells costs less than; where limits were taken for granted, only among ways within them."""
+    """Return a sentence about the lower bound on the cost. If it assumes limits, the sentence names them."""
     details, loss = manifest["point"]["details"], manifest["loss"]
     if "floor" not in details:
         return "No bound was found."
@@ -97,7 +94,7 @@ def bound_sentence(manifest: Mapping[str, Any]) -> str:
 
 
 def cells_page(manifest: Mapping[str, Any]) -> str:
-    """The publisher's report."""
+    """Return the report for the publisher."""
     own, front, details = manifest["own"], manifest["own"]["front"], manifest["point"]["details"]
     records = manifest["released"]
     rows = [[name, number(cells), percent(cells / records)] for name, cells in details["blanked"].items()]
@@ -139,7 +136,7 @@ REASON = "counts agreement with source records, so it is measured with the sourc
 
 
 def beside(study: Study, plan: Assigned) -> Mapping[str, dict[str, Any]]:
-    """The (k, k) reading of a file, pair by pair, and in that reading by matching: from the classes of its records."""
+    """Return the figures that need the source: (k, k)-anonymity pair by pair, and by matching in that reading."""
     blanks = None if may_count_persons(study) else blanks_of(plan)
     if blanks is None:
         return {}
@@ -151,7 +148,7 @@ def beside(study: Study, plan: Assigned) -> Mapping[str, dict[str, Any]]:
 
 
 def blanks_of(plan: Assigned) -> Blanks | None:
-    """The blanks of a file; None if groups of a column overlap, so that they are not values of a recoding."""
+    """Return the blanks of a file; None if groups of a column overlap, so they are not values of a recoding."""
     inside = plan.owner >= 0
     width = plan.high - plan.low
     blank = (width == [len(column.values) for column in plan.columns]) & (width > 1)
@@ -175,7 +172,7 @@ BLANKS = box_verifier(pages_of, beside, own_records="its blanks are single cells
 
 @dataclass(frozen=True)
 class Cells(BoxSystem):
-    """Plans are boxes whose labels are single values or blanks."""
+    """The method whose plans have labels that are single values or blanks."""
 
     name: str = "cells"
     plans: str = "suppressions of cells"
