@@ -1,8 +1,8 @@
 """The certified optimum under ε of local differential privacy, for any prior (docs/readings.md, 3.12).
 
-Where only ε limits a report, its likelihoods lie in a cone whose extreme rays take two values, 1 and e^ε. A mixture of
-rays tells at least as much as the report itself, so the best channel is a mixture of rays, and the bound over all of
-them holds for every channel.
+Where only ε limits a report, its likelihoods lie in a cone whose extreme rays have two values, 1 and e^ε. A mixture of
+rays is at least as informative as the report itself. So the best channel is a mixture of rays, and the bound over all
+of them holds for every channel.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from sfumato.methods.channel.prior import rays
 
 
 class LocalSearch:
-    """Optimal channels for one prior and any ε. The sets in use at one ε are where the next one starts."""
+    """Optimal channels for one prior and any ε. The sets in use at one ε are the start for the next."""
 
     def __init__(self, prior: Floats) -> None:
         refuse_too_many(prior)
         self.prior, self.used = prior, _first(len(prior))
 
     def at(self, epsilon: float) -> Optimum:
-        """The best channel whose reports are at most e^ε times as likely under one truth as under another.
+        """Return the best channel whose reports are at most e^ε times as likely under one true value as under another.
 
         >>> round(float(LocalSearch(np.array([0.5, 0.5])).at(np.log(3)).matrix.max()), 6)
         0.75
@@ -33,7 +33,7 @@ class LocalSearch:
 
 
 def _first(categories: int) -> Flags:
-    """All sets if they are few; else the small and the large ones and an even choice of the rest."""
+    """Return all sets if they are few, else the small and the large ones and an even choice of the rest."""
     sets = np.arange(1, 2**categories - 1)
     if len(sets) <= AT_ONCE:
         return np.ones(len(sets), dtype=np.bool_)

@@ -1,6 +1,6 @@
-"""The channel system: randomized response matrices between privacy and error.
+"""The system `channel`: randomized response matrices between privacy and error.
 
-A saved front of channels worked out again from its matrices: nothing that it says is believed without that.
+A saved front of channels is checked by computing its figures from its matrices: the folder is untrusted.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from sfumato.tables.frequency import FrequencyTable
 
 
 def channel_of(point: Point) -> Channel:
-    """The channel of a point."""
+    """Return the channel of a point."""
     if isinstance(point.plan, Channel):
         return point.plan
     raise InputError("the point is not a channel", expected="a front of the channel system")
 
 
 def refuse_unlike(front: Front) -> None:
-    """Raise unless a front is of the table that its study names, and says of each channel what that has on it."""
+    """Raise unless a front belongs to the table of its study and its figures are those of its channels."""
     study = front.study
     given = study.channel.prior
     if given is not None and study.folder / study.data.path == study.folder / given:
@@ -73,12 +73,12 @@ def _unlike(what: str) -> InputError:
     )
 
 
-TELLING = 10.0  # a gain that a publisher is told of
+TELLING = 10.0  # a gain from which on the publisher is warned
 
 
 @dataclass(frozen=True)
 class Channels:
-    """Plans are channels: with which probability each true category is reported as each output."""
+    """The system whose plans are channels: the probability of each report given each true category."""
 
     name: str = "channel"
     plan: type[Channel] = Channel
@@ -172,7 +172,7 @@ class Channels:
 
 
 def _rows(figures: Mapping[str, Any], beside: Mapping[str, Any] | None) -> list[list[str]]:
-    """The figures of a channel on the shares of the whole table, which someone knows who has a report and no more."""
+    """Return the figures of a channel on the shares of the whole table: an attacker has a report and nothing else."""
     alone = "" if beside is None else f"without {others_words(beside['columns'])}: "
     return [
         [f"{alone}privacy", f"{figures['privacy']:.4f}"],
@@ -185,7 +185,7 @@ def _rows(figures: Mapping[str, Any], beside: Mapping[str, Any] | None) -> list[
 
 
 def chosen_channel(choice: Choice) -> Channel:
-    """The channel of a choice, for the publisher only: its notes tell of the shares, and of the front it is from."""
+    """Return the channel of a choice, for the publisher only: its notes reveal the shares and the front."""
     points = [flat(point) for point in choice.front.points]
     front = {"chosen": choice.point.id, "points": points}
     channel = channel_of(choice.point)
@@ -193,7 +193,7 @@ def chosen_channel(choice: Choice) -> Channel:
 
 
 def flat(point: Point) -> dict[str, object]:
-    """A point's figures in one record, as a channel file and a report have them."""
+    """Return the figures of a point in one record, as in a channel file and a report."""
     entries = {key: value for key, value in point.as_dict().items() if key not in ("values", "details", "bound")}
     values: dict[str, object] = point.as_dict()["values"]
     bound = point.bound
