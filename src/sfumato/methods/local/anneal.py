@@ -12,16 +12,16 @@ change can be rolled back.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.base.arrays import Codes, Counts64, Floats
 from sfumato.base.compiled import compiled
-from sfumato.methods.local.boxes import gather
+from sfumato.methods.local.boxes import Pool, Work, gather
 from sfumato.methods.local.improve import State, draw
-from sfumato.methods.local.model import Classes, Labels, cell_cost
+from sfumato.methods.local.model import Classes, Labels, Unit, cell_cost
 
 TABLE = 1 << 20  # largest table of run costs for a column
 LARGE = 16  # at most this many times k records of a cell are annealed; the others are a class without loss
@@ -83,7 +83,7 @@ def sizes_of(labels: Labels) -> Sizes:
 
 
 @compiled
-def run_costs(labels: Any, j: int, units: int) -> Floats:
+def run_costs(labels: Labels, j: int, units: int) -> Floats:
     """Return the cost per record of each run of a column's units."""
     table = np.zeros(units * units)
     for low in range(units):
@@ -93,14 +93,14 @@ def run_costs(labels: Any, j: int, units: int) -> Floats:
 
 
 @compiled
-def run_cost(labels: Any, sizes: Any, j: int, low: Any, high: Any) -> float:
+def run_cost(labels: Labels, sizes: Sizes, j: int, low: Unit, high: Unit) -> float:
     if sizes.start[j] < 0:
         return cell_cost(labels, j, low, high)
     return sizes.cost[sizes.start[j] + low * sizes.units[j] + high]  # type: ignore[no-any-return]
 
 
 @compiled
-def extent_cost(labels: Any, sizes: Any, low: Numbers, high: Numbers) -> float:
+def extent_cost(labels: Labels, sizes: Sizes, low: Numbers, high: Numbers) -> float:
     cost = 0.0
     for j in range(len(low)):
         cost += run_cost(labels, sizes, j, np.int64(low[j]), np.int64(high[j]))
@@ -108,7 +108,7 @@ def extent_cost(labels: Any, sizes: Any, low: Numbers, high: Numbers) -> float:
 
 
 @compiled
-def with_record(labels: Any, sizes: Any, codes: Codes, low: Numbers, high: Numbers, c: int) -> float:
+def with_record(labels: Labels, sizes: Sizes, codes: Codes, low: Numbers, high: Numbers, c: int) -> float:
     """Return the cost per record of a class after its labels are widened to cover a cell."""
     cost = 0.0
     for j in range(len(low)):
@@ -118,7 +118,7 @@ def with_record(labels: Any, sizes: Any, codes: Codes, low: Numbers, high: Numbe
 
 
 @compiled
-def without(codes: Codes, records: Any, r: int) -> None:
+def without(codes: Codes, records: Records, r: int) -> None:
     """Write the units of the class of r without r to `spare_low` and `spare_high`; the class has another record."""
     i, c = records.home[r], records.cell[r]
     rows = records.rows[i]
@@ -142,7 +142,7 @@ def without(codes: Codes, records: Any, r: int) -> None:
 
 
 @compiled
-def take_free(records: Any) -> int:
+def take_free(records: Records) -> int:
     """Return the number of an empty class, or -1 if there is none."""
     while records.free_size[0] > 0:
         records.free_size[0] -= 1
@@ -154,7 +154,7 @@ def take_free(records: Any) -> int:
 
 
 @compiled
-def list_free(records: Any, i: int) -> None:
+def list_free(records: Records, i: int) -> None:
     if not records.listed[i]:
         records.listed[i] = True
         records.free[records.free_size[0]] = i
@@ -162,7 +162,7 @@ def list_free(records: Any, i: int) -> None:
 
 
 @compiled
-def put(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, to: int) -> float:
+def put(labels: Labels, sizes: Sizes, codes: Codes, records: Records, r: int, to: int) -> float:
     """Move a record to another class and return the change of the total cost."""
     i, c = records.home[r], records.cell[r]
     change = -records.cost[i] * records.rows[i] - records.cost[to] * records.rows[to]
@@ -190,19 +190,19 @@ def put(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, to: int) ->
 
 
 @compiled
-def put_logged(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, to: int, logged: int) -> float:
+def put_logged(labels: Labels, sizes: Sizes, codes: Codes, records: Records, r: int, to: int, logged: int) -> float:
     records.moved[logged], records.moved_from[logged] = r, records.home[r]
     return put(labels, sizes, codes, records, r, to)
 
 
 @compiled
-def undo(labels: Any, sizes: Any, codes: Codes, records: Any, logged: int) -> None:
+def undo(labels: Labels, sizes: Sizes, codes: Codes, records: Records, logged: int) -> None:
     for n in range(logged - 1, -1, -1):
         put(labels, sizes, codes, records, records.moved[n], records.moved_from[n])
 
 
 @compiled
-def near_cells(labels: Any, pool: Any, wanted: int, work: Any) -> Numbers:
+def near_cells(labels: Labels, pool: Pool, wanted: int, work: Work) -> Numbers:
     """Return the nearest cells of each cell by the cost of a shared box, cheapest first; -1 where there are no more."""
     size = len(pool.live)
     near = np.full((size, wanted), NONE, np.int32)
@@ -277,7 +277,7 @@ def _starts(sizes: Counts64) -> Counts64:
 
 
 @compiled
-def fit(labels: Any, sizes: Any, codes: Codes, records: Any) -> None:
+def fit(labels: Labels, sizes: Sizes, codes: Codes, records: Records) -> None:
     """Compute the units and the cost of every class."""
     for i in range(len(records.rows)):
         for e in range(records.rows[i]):
@@ -316,7 +316,9 @@ def increase_table() -> Floats:
 
 
 @compiled
-def divide_class(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, k: int, logged: int) -> tuple[float, int]:
+def divide_class(
+    labels: Labels, sizes: Sizes, codes: Codes, records: Records, r: int, k: int, logged: int
+) -> tuple[float, int]:
     """Move k records of the class of r into a new class: r first, then always the cheapest to add."""
     i = records.home[r]
     new = take_free(records)
@@ -337,7 +339,7 @@ def divide_class(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, k:
 
 
 @compiled
-def neighbour(records: Any, r: int, state: State) -> int:
+def neighbour(records: Records, r: int, state: State) -> int:
     """Draw a record from a cell near that of r, or from the cell of r."""
     c = records.cell[r]
     # The smaller of two draws prefers near cells.
@@ -351,7 +353,7 @@ def neighbour(records: Any, r: int, state: State) -> int:
 
 @compiled
 def dissolve(
-    labels: Any, sizes: Any, codes: Codes, records: Any, i: int, k: int, state: State, tries: int
+    labels: Labels, sizes: Sizes, codes: Codes, records: Records, i: int, k: int, state: State, tries: int
 ) -> tuple[float, int]:
     """Move all records of a class to the best of several neighbours; return the change of cost and the moves."""
     change, logged = 0.0, 0
@@ -379,7 +381,7 @@ def dissolve(
 
 
 @compiled
-def create(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, k: int) -> tuple[float, int]:
+def create(labels: Labels, sizes: Sizes, codes: Codes, records: Records, r: int, k: int) -> tuple[float, int]:
     """Create a class from r and near records that can be spared; return the change of cost and the moves."""
     new = take_free(records)
     if new < 0:
@@ -401,10 +403,10 @@ def create(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, k: int) 
 
 @compiled
 def anneal(
-    labels: Any,
-    sizes: Any,
+    labels: Labels,
+    sizes: Sizes,
     codes: Codes,
-    records: Any,
+    records: Records,
     k: int,
     steps: int,
     warm: float,

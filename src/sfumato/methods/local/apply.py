@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.base.compiled import compiled
@@ -43,6 +43,7 @@ from sfumato.release.verify import study_of
 from sfumato.study import Study, read, without_trees
 from sfumato.tables.frequency import FrequencyTable
 
+Hashes = npt.NDArray[np.uint64]
 WORK_LIMIT = 1_000_000_000  # pairs of a tuple and a box visited for the records that are left
 ROUNDS = 20
 CHAIN_LIMIT = 100  # boxes in one search for an augmenting path
@@ -110,7 +111,7 @@ def _failing_boxes(table: FrequencyTable, sort: Counts64, owner: Counts64, limit
     return np.asarray(used[fails])
 
 
-def _keys(count: int) -> Any:
+def _keys(count: int) -> Hashes:
     """Return a hash for each tuple, so that sums of hashes identify sets of tuples (the mixer of splitmix64)."""
     keys = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -136,9 +137,9 @@ def cheapest_first(
     first: Counts64,
     last: Counts64,
     k: int,
-    keys: Any,
-    refused: Any,
-) -> tuple[Counts64, Any]:
+    keys: Hashes,
+    refused: Hashes,
+) -> tuple[Counts64, Hashes]:
     """Assign each tuple to a box (-1: none): each box in turn takes all tuples left in it if they have k records.
 
     A box does not take a set of tuples that it was refused for. Also return a hash of the set that each box was
@@ -204,7 +205,17 @@ def fill_boxes(
 
 
 @compiled
-def move(of: Any, box: Any, count: Any, after: Any, rows: Counts64, log: Any, e: int, to: int, amount: int) -> None:
+def move(
+    of: list[int],
+    box: list[int],
+    count: list[int],
+    after: list[int],
+    rows: Counts64,
+    log: list[tuple[int, int, int]],
+    e: int,
+    to: int,
+    amount: int,
+) -> None:
     """Move records of an entry to a box, and log the move so that it can be rolled back."""
     if box[e] >= 0:
         rows[box[e]] -= amount
@@ -223,7 +234,7 @@ def move(of: Any, box: Any, count: Any, after: Any, rows: Counts64, log: Any, e:
 
 
 @compiled
-def undo(box: Any, count: Any, rows: Counts64, log: Any) -> None:
+def undo(box: list[int], count: list[int], rows: Counts64, log: list[tuple[int, int, int]]) -> None:
     """Roll back all moves of a log. An entry that a move split off remains, without records."""
     for place in range(len(log) - 1, -1, -1):
         e, before, source = log[place]
@@ -243,12 +254,12 @@ def augment(
     high: Counts64,
     first: Counts64,
     last: Counts64,
-    of: Any,
-    box: Any,
-    count: Any,
-    after: Any,
+    of: list[int],
+    box: list[int],
+    count: list[int],
+    after: list[int],
     rows: Counts64,
-    log: Any,
+    log: list[tuple[int, int, int]],
     i: int,
     k: int,
     divide: bool,

@@ -12,14 +12,14 @@ earlier cost is a lower bound, and cells wait in a heap: the first one whose cos
 from __future__ import annotations
 
 import heapq
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.base.arrays import Codes, Counts64, Floats
 from sfumato.base.compiled import compiled
-from sfumato.methods.local.model import Labels, cell_cost, label
+from sfumato.methods.local.model import Labels, Unit, cell_cost, label
 
 TINY = 1e-12
 Lists = npt.NDArray[np.int64]
@@ -124,12 +124,12 @@ def sorting(labels: Labels, codes: Codes) -> Counts64:
 
 
 @compiled
-def gather(labels: Any, pool: Any, r: int, limit: float, work: Any) -> int:
+def gather(labels: Labels, pool: Pool, r: int, limit: float, work: Work) -> int:
     """List the cells that a box of r below the cost limit could hold, and return their free records."""
     codes, live = pool.codes, pool.live
     size, columns = codes.shape
     for j in range(columns):
-        v: Any = np.int64(codes[r, j])
+        v: Unit = np.int64(codes[r, j])
         first = labels.unit[j]
         for u in range(labels.unit[j + 1] - first):
             work.pair[first + u] = cell_cost(labels, j, min(u, v), max(u, v))
@@ -167,10 +167,10 @@ def gather(labels: Any, pool: Any, r: int, limit: float, work: Any) -> int:
 
 
 @compiled
-def enter(codes: Codes, labels: Any, r: int, depth: int, work: Any) -> None:
+def enter(codes: Codes, labels: Labels, r: int, depth: int, work: Work) -> None:
     """Start the iteration over the labels of the column at a depth; `advance` returns them one by one."""
     j = work.order[depth]
-    v: Any = np.int64(codes[r, j])
+    v: Unit = np.int64(codes[r, j])
     work.node[depth] = -2
     work.low[depth], work.high[depth], work.held[depth] = v, v - 1, -1
     if labels.leaf[labels.unit[j] + v] < 0:
@@ -180,10 +180,10 @@ def enter(codes: Codes, labels: Any, r: int, depth: int, work: Any) -> None:
 
 
 @compiled
-def advance(codes: Codes, labels: Any, r: int, depth: int, work: Any, limit: float) -> bool:
+def advance(codes: Codes, labels: Labels, r: int, depth: int, work: Work, limit: float) -> bool:
     """Move to the next label that costs less than the limit; return False if there is none."""
     j = work.order[depth]
-    v: Any = np.int64(codes[r, j])
+    v: Unit = np.int64(codes[r, j])
     leaf = labels.leaf[labels.unit[j] + v]
     if leaf >= 0:
         node = leaf if work.node[depth] == -2 else labels.parent[work.node[depth]]
@@ -211,22 +211,22 @@ def advance(codes: Codes, labels: Any, r: int, depth: int, work: Any, limit: flo
 
 @compiled
 def last_column(
-    labels: Any, codes: Codes, live: Counts64, r: int, depth: int, k: int, limit: float, work: Any
+    labels: Labels, codes: Codes, live: Counts64, r: int, depth: int, k: int, limit: float, work: Work
 ) -> float:
     """Find the cheapest label of the last column that reaches k; store the box and return the new cost limit."""
     j = work.order[depth]
-    v: Any = np.int64(codes[r, j])
+    v: Unit = np.int64(codes[r, j])
     base = work.base[depth]
     units = labels.unit[j + 1] - labels.unit[j]
-    low: Any = units
-    high: Any = np.int64(-1)
+    low: Unit = units
+    high: Unit = np.int64(-1)
     for i in range(work.size[depth]):
         c = work.cells[depth, i]
-        u: Any = np.int64(codes[c, j])
+        u: Unit = np.int64(codes[c, j])
         work.tally[u] += live[c]
         low, high = min(low, u), max(high, u)
-    got_low: Any = np.int64(-1)
-    got_high: Any = np.int64(-1)
+    got_low: Unit = np.int64(-1)
+    got_high: Unit = np.int64(-1)
     node = labels.leaf[labels.unit[j] + v]
     end = units - 1 if labels.alone[j] else units
     if node >= 0:
@@ -246,7 +246,7 @@ def last_column(
             held = 0
             for u in range(low, high + 1):
                 held += work.tally[u]
-            whole: Any = np.int64(0)
+            whole: Unit = np.int64(0)
             for a, b, reached in ((v, v, work.tally[v]), (whole, units - 1, held)):
                 cost = base + cell_cost(labels, j, a, b)
                 if reached >= k and cost < limit:
@@ -280,7 +280,7 @@ def last_column(
 
 
 @compiled
-def cheapest(labels: Any, pool: Any, r: int, k: int, limit: float, work: Any) -> float:
+def cheapest(labels: Labels, pool: Pool, r: int, k: int, limit: float, work: Work) -> float:
     """Return the cost of the cheapest box of r with at least k free records, if it is below the limit, else the limit.
 
     The first and last units of the box are stored in `best_low` and `best_high`.
@@ -331,17 +331,17 @@ def cheapest(labels: Any, pool: Any, r: int, k: int, limit: float, work: Any) ->
 
 
 @compiled
-def joined_cost(labels: Any, codes: Codes, low: Counts64, high: Counts64, r: int) -> float:
+def joined_cost(labels: Labels, codes: Codes, low: Counts64, high: Counts64, r: int) -> float:
     """Return the cost of a box (first and last units) after it is widened to hold r."""
     cost = 0.0
     for j in range(codes.shape[1]):
-        v: Any = np.int64(codes[r, j])
+        v: Unit = np.int64(codes[r, j])
         cost += cell_cost(labels, j, min(low[j], v), max(high[j], v))
     return cost
 
 
 @compiled
-def box_costs(labels: Any, pool: Any, k: int, work: Any) -> tuple[Floats, Counts64, Counts64]:
+def box_costs(labels: Labels, pool: Pool, k: int, work: Work) -> tuple[Floats, Counts64, Counts64]:
     """Return the cheapest box of each cell and its cost, the box bound; the table has at least k records.
 
     The box of the cell before, widened to hold this one, gives the first cost limit.
@@ -360,7 +360,7 @@ def box_costs(labels: Any, pool: Any, k: int, work: Any) -> tuple[Floats, Counts
             low[r], high[r] = work.best_low, work.best_high
         else:
             for j in range(columns):
-                v: Any = np.int64(codes[r, j])
+                v: Unit = np.int64(codes[r, j])
                 a, b = label(labels, j, min(low[before, j], v), max(high[before, j], v))
                 low[r, j], high[r, j] = a, b - 1
             cost = joined_cost(labels, codes, low[r], high[r], r)
@@ -376,7 +376,7 @@ STEP = 1e-3
 
 @compiled
 def take_boxes(
-    labels: Any, pool: Any, bound: Floats, k: int, tolerance: float, work: Any, owner: Counts64, made: int
+    labels: Labels, pool: Pool, bound: Floats, k: int, tolerance: float, work: Work, owner: Counts64, made: int
 ) -> int:
     """Take boxes in the order of their costs until half of the cells are covered; return the number of all boxes.
 
@@ -433,7 +433,7 @@ def best_boxes(labels: Labels, codes: Codes, counts: Counts64, bound: Floats, k:
 
 
 @compiled
-def box_cost(labels: Any, low: Counts64, high: Counts64) -> float:
+def box_cost(labels: Labels, low: Counts64, high: Counts64) -> float:
     """Return the cost of a box per record; `low` and `high` are its first and last units."""
     cost = 0.0
     for j in range(len(low)):

@@ -8,7 +8,6 @@ allowed. This is repeated until all classes pass.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from sfumato.measures.measure import Measure
 from sfumato.measures.registry import K, measure
 from sfumato.measures.thresholds import failing, is_criterion
 from sfumato.measures.units import class_table
-from sfumato.methods.local.model import Cells, Classes, cell_cost
+from sfumato.methods.local.model import Cells, Classes, Labels, cell_cost
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
 
@@ -157,7 +156,7 @@ def _joined(classes: Classes, table: FrequencyTable, fails: Flags, budget: int) 
 
 
 @compiled
-def join_costs(labels: Any, low: Counts64, high: Counts64, rows: Counts64, costs: Floats, i: int) -> Floats:
+def join_costs(labels: Labels, low: Counts64, high: Counts64, rows: Counts64, costs: Floats, i: int) -> Floats:
     """Return the additional cost of merging class i with each other class; `high` are last units."""
     more = np.empty(len(rows))
     for c in range(len(rows)):

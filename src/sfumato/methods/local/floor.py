@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -138,7 +137,7 @@ def top_mean(prices: Floats, counts: Counts64, rows: Counts64, some: npt.NDArray
 
 
 @compiled
-def distinct_labels(labels: Any, codes: Codes, some: npt.NDArray[np.int32], size: int, j: int, runs: Codes) -> int:
+def distinct_labels(labels: Labels, codes: Codes, some: npt.NDArray[np.int32], size: int, j: int, runs: Codes) -> int:
     """List the labels of a column that cover different sets of cells, as runs (first, one past the last)."""
     first = labels.unit[j]
     units = labels.unit[j + 1] - first
@@ -182,7 +181,7 @@ def distinct_labels(labels: Any, codes: Codes, some: npt.NDArray[np.int32], size
 
 @compiled
 def heaviest_boxes(
-    labels: Any,
+    labels: Labels,
     codes: Codes,
     counts: Counts64,
     rows: Counts64,

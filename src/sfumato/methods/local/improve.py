@@ -8,14 +8,14 @@ generator whose state is an array, so a search can be resumed. The budget counts
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.base.arrays import Codes, Counts64, Floats
 from sfumato.base.compiled import compiled
-from sfumato.methods.local.boxes import TINY, Pool, cheapest, joined_cost, link
+from sfumato.methods.local.boxes import TINY, Pool, Work, cheapest, joined_cost, link
 from sfumato.methods.local.model import Cells, Classes, Labels, cell_cost
 
 State = npt.NDArray[np.uint64]
@@ -50,7 +50,7 @@ def draw(state: State, below: int) -> int:
 
 
 @compiled
-def fitted(labels: Any, codes: Codes, share: Counts64, low: Counts64, high: Counts64) -> float:
+def fitted(labels: Labels, codes: Codes, share: Counts64, low: Counts64, high: Counts64) -> float:
     """Compute the smallest box around the cells of which a class has records; return its cost."""
     columns = codes.shape[1]
     for j in range(columns):
@@ -67,7 +67,7 @@ def fitted(labels: Any, codes: Codes, share: Counts64, low: Counts64, high: Coun
 
 
 @compiled
-def select(pool: Any, bound: Floats, r: int, k: int, exact: bool, work: Any, share: Counts64) -> int:
+def select(pool: Pool, bound: Floats, r: int, k: int, exact: bool, work: Work, share: Counts64) -> int:
     """Give a class all free records of the box in `work`, or k of them: cell r, then the most expensive ones."""
     taken = 0
     inside = work.cells[1]
@@ -104,7 +104,7 @@ def select(pool: Any, bound: Floats, r: int, k: int, exact: bool, work: Any, sha
 
 @compiled
 def rebuild(
-    labels: Any, pool: Any, bound: Floats, k: int, capacity: int, state: State, work: Any, share: Any
+    labels: Labels, pool: Pool, bound: Floats, k: int, capacity: int, state: State, work: Work, share: Counts64
 ) -> tuple[int, float]:
     """Build classes of all free records of a small pool; return their number (0: no result) and total cost."""
     codes, live = pool.codes, pool.live
@@ -169,7 +169,15 @@ def rebuild(
 
 @compiled
 def relocate(
-    labels: Any, codes: Codes, k: int, made: int, share: Any, low: Any, high: Any, rows: Counts64, cost: Floats
+    labels: Labels,
+    codes: Codes,
+    k: int,
+    made: int,
+    share: Counts64,
+    low: Counts64,
+    high: Counts64,
+    rows: Counts64,
+    cost: Floats,
 ) -> None:
     """Move the records of single cells to other classes while that lowers the cost; a class keeps k records."""
     size, columns = codes.shape
@@ -216,7 +224,15 @@ def relocate(
 
 @compiled
 def improve(
-    labels: Any, codes: Codes, bound: Floats, k: int, held: Any, state: State, budget: int, work: Any, capacity: int
+    labels: Labels,
+    codes: Codes,
+    bound: Floats,
+    k: int,
+    held: EditableClasses,
+    state: State,
+    budget: int,
+    work: Work,
+    capacity: int,
 ) -> tuple[int, int, float]:
     """Make steps until the budget is spent; return the steps, the accepted steps and the reduction of the cost."""
     classes, columns = held.low.shape
@@ -307,7 +323,14 @@ def improve(
 
 @compiled
 def store(
-    labels: Any, codes: Codes, held: Any, chosen: Counts64, size: int, some: Counts64, share: Any, made: int
+    labels: Labels,
+    codes: Codes,
+    held: EditableClasses,
+    chosen: Counts64,
+    size: int,
+    some: Counts64,
+    share: Counts64,
+    made: int,
 ) -> None:
     """Write rebuilt classes to the slots of the old ones, and further ones to free slots."""
     for n in range(size):

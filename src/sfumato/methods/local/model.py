@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.base.compiled import compiled
+
+Unit = int | np.int64  # the position of a unit in its column: compiled code needs 64 bits
 
 
 class Labels(NamedTuple):
@@ -80,12 +82,12 @@ def labels_of(columns: Sequence[Column], weights: Sequence[float] | None = None)
     )
 
 
-def _numbers(values: Sequence[Any]) -> Counts64:
+def _numbers(values: Sequence[int]) -> Counts64:
     return np.array(values, dtype=np.int64)
 
 
 @compiled
-def label(labels: Any, j: int, low: int, high: int) -> tuple[int, int]:
+def label(labels: Labels, j: int, low: Unit, high: Unit) -> tuple[Unit, Unit]:
     """Return the run (first, one past the last) of the smallest label of column j over the units `low` to `high`."""
     node = labels.leaf[labels.unit[j] + low]
     if node >= 0:
@@ -98,7 +100,7 @@ def label(labels: Any, j: int, low: int, high: int) -> tuple[int, int]:
 
 
 @compiled
-def cell_cost(labels: Any, j: int, low: int, high: int) -> float:
+def cell_cost(labels: Labels, j: int, low: Unit, high: Unit) -> float:
     """Return the cost per record of the smallest label of column j that covers the units `low` to `high`."""
     if low == high:
         at = labels.unit[j] + j + low
@@ -207,7 +209,7 @@ class Classes:
 
 @compiled
 def boxes_of(
-    labels: Any, codes: Codes, cell: Counts64, owner: Counts64, count: Counts64, classes: int
+    labels: Labels, codes: Codes, cell: Counts64, owner: Counts64, count: Counts64, classes: int
 ) -> tuple[Counts64, Counts64, Counts64]:
     """Return the labels of classes as runs, and their numbers of records."""
     columns = codes.shape[1]

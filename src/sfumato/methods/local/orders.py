@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -74,7 +73,7 @@ def reflected(codes: Codes, units: Counts64, order: Counts64, turned: Codes) -> 
 
 @compiled
 def divide(
-    labels: Any, codes: Codes, counts: Counts64, order: Counts64, k: int, fee: float
+    labels: Labels, codes: Codes, counts: Counts64, order: Counts64, k: int, fee: float
 ) -> tuple[float, Counts64, Counts64]:
     """Find the cheapest partition of ordered records into runs of k to 2k - 1; a record may be suppressed for `fee`.
 

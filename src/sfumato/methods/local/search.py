@@ -216,7 +216,7 @@ def non_dominated(solutions: Sequence[Solution], k_of: Callable[[Classes], int] 
 
 
 @compiled
-def attach(labels: Any, codes: Codes, counts: Counts64, owner: Counts64, classes: int) -> Counts64:
+def attach(labels: Labels, codes: Codes, counts: Counts64, owner: Counts64, classes: int) -> Counts64:
     """Add every cell without a class to the class where it costs least."""
     size, columns = codes.shape
     low, high = np.empty((classes, columns), np.int64), np.empty((classes, columns), np.int64)
