@@ -17,7 +17,14 @@ from sfumato.hierarchies import ROOT, Hierarchy
 from sfumato.measures.classes import classify
 from sfumato.measures.registry import GENERAL_LOSS, K
 from sfumato.measures.suppression import suppress_by_plan
-from sfumato.methods.apply_options import Applying, Unseen, handed_down, limit_warnings, unknown, unseen_values
+from sfumato.methods.apply_options import (
+    Applying,
+    UnknownValues,
+    inherited_acceptances,
+    limit_warnings,
+    unknown_error,
+    unknown_values,
+)
 from sfumato.methods.registry import VERIFIERS, load_front, system_named
 from sfumato.methods.system import System
 from sfumato.plans.recodings import LevelPlan
@@ -94,22 +101,22 @@ def apply_plan(
         draft = own(Applying(Path(folder), point, table, unseen, accept, engine, options, run))
         return publish_draft(draft, target, reason=reason, state=state)
     saved = saved_plan(folder, point, run)
-    kept, inherited = handed_down(Path(folder), saved.study)
+    kept, inherited = inherited_acceptances(Path(folder), saved.study)
     study = reading(kept, table).with_engine(engine, options)
     with open_engine(study.engine, study.engine_options) as opened:
-        strange = unseen_values(opened, study.source(), study, saved.trees)
-    if strange and unseen == "error":
-        raise unknown(strange)
+        unknown = unknown_values(opened, study.source(), study, saved.trees)
+    if unknown and unseen == "error":
+        raise unknown_error(unknown)
     trees, plan, names = dict(saved.trees), saved.plan, dict(saved.names)
-    for strange_values in strange:
-        names.pop(strange_values.column, None)  # its groups are named anew
-        level = plan.levels[strange_values.column]
-        trees[strange_values.column] = with_stars(trees[strange_values.column], level, strange_values.values)
+    for values in unknown:
+        names.pop(values.column, None)  # its groups are named anew
+        level = plan.levels[values.column]
+        trees[values.column] = with_stars(trees[values.column], level, values.values)
         if level == 0:
-            plan = replace(plan, levels={**plan.levels, strange_values.column: 1})
+            plan = replace(plan, levels={**plan.levels, values.column: 1})
     counts = study.table(trees=trees, distances=saved.distances)
     front = _front(study, counts, plan)
-    warnings = [*_star_warnings(strange), *limit_warnings(saved.study, front)]
+    warnings = [*_star_warnings(unknown), *limit_warnings(saved.study, front)]
     return publish(
         front,
         0,
@@ -221,10 +228,10 @@ def _front(study: Study, table: FrequencyTable, plan: LevelPlan) -> Front:
     return replace(front, left_out=table.left_out)  # the loss was measured as that of the source
 
 
-def _star_warnings(strange: Sequence[Unseen]) -> list[str]:
+def _star_warnings(unknown: Sequence[UnknownValues]) -> list[str]:
     return [
         f"{unseen.column} has {counted(len(unseen.values), 'value')} that the plan does "
         f"not know, in {counted(unseen.records, 'record')}: hidden as {ROOT}, or "
         "suppressed where too few records share them."
-        for unseen in strange
+        for unseen in unknown
     ]

@@ -39,7 +39,7 @@ class Applying:
 
 
 @dataclass(frozen=True)
-class Unseen:
+class UnknownValues:
     """Values of a column that the plan's hierarchy does not know, and the number of records with one of them."""
 
     column: str
@@ -47,11 +47,13 @@ class Unseen:
     records: int
 
 
-def unseen_values(engine: Engine, source: Source, study: Study, trees: Mapping[str, Hierarchy]) -> tuple[Unseen, ...]:
+def unknown_values(
+    engine: Engine, source: Source, study: Study, trees: Mapping[str, Hierarchy]
+) -> tuple[UnknownValues, ...]:
     """Return the values of quasi-identifiers that the hierarchies do not know, in rows that the missing rule keeps."""
     engine.attach(source, "raw")
     complete = complete_rows(source, study)
-    strange = []
+    unknown = []
     for name in study.named(Role.QUASI_IDENTIFIER):
         tree, wildcard = trees[name], study.missing_rule(name) == "wildcard"
         keeps = missing_leaf(tree, study.data.na, wildcard=wildcard) is not None
@@ -61,11 +63,11 @@ def unseen_values(engine: Engine, source: Source, study: Study, trees: Mapping[s
             "GROUP BY 1) AS t WHERE v NOT IN (SELECT label FROM known) ORDER BY v"
         )
         if rows:
-            strange.append(Unseen(name, tuple(str(value) for value, _ in rows), sum(int(n) for _, n in rows)))
-    return tuple(strange)
+            unknown.append(UnknownValues(name, tuple(str(value) for value, _ in rows), sum(int(n) for _, n in rows)))
+    return tuple(unknown)
 
 
-def handed_down(folder: Path, study: Study) -> tuple[Study, tuple[Inherited, ...]]:
+def inherited_acceptances(folder: Path, study: Study) -> tuple[Study, tuple[Inherited, ...]]:
     """Return the study of an applied plan, and the acceptances that it inherits.
 
     From a release the rules that its file broke are inherited, with the figures, and no other acceptance of its run
@@ -86,16 +88,16 @@ def limit_warnings(study: Study, front: Front) -> list[str]:
     return [f"{percent(share)} of the records are suppressed; the search that found the plan allowed {percent(limit)}."]
 
 
-def unknown(strange: Sequence[Unseen]) -> DataError:
+def unknown_error(unknown: Sequence[UnknownValues]) -> DataError:
     """Return the error for values that a plan does not know."""
     listed = "; ".join(
         f"{unseen.column}: {len(unseen.values)} {'value' if len(unseen.values) == 1 else 'values'} in {unseen.records} "
         f"{'record' if unseen.records == 1 else 'records'}, such as "
         f"{shortened((repr(value) if value != MISSING else '(missing)' for value in unseen.values), 3)}"
-        for unseen in strange
+        for unseen in unknown
     )
     return DataError(
-        f"the plan does not know values of {len(strange)} {'column' if len(strange) == 1 else 'columns'}: {listed}",
+        f"the plan does not know values of {len(unknown)} {'column' if len(unknown) == 1 else 'columns'}: {listed}",
         expected="values that the plan's hierarchies hold",
         remedy='unseen = "star" hides them, or search again with hierarchies that hold them',
     )

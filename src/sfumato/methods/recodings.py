@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.front import Front
 from sfumato.methods.run import Run, Searcher
-from sfumato.methods.shared import accepted, measured_rows, search_table
+from sfumato.methods.shared import measured_rows, search_table, with_acceptances
 from sfumato.methods.system import Publishing, Verdict
 from sfumato.plans.recodings import CutPlan, LevelPlan, RecodingPlan
 from sfumato.study import Study
@@ -67,7 +67,7 @@ class Recodings:
     def draft(self, choice: Choice, how: Publishing) -> Draft:
         from sfumato.release.recoding import RecodingDraft
 
-        return RecodingDraft.of(accepted(choice.front, how), choice.point, how.name, how.format)
+        return RecodingDraft.of(with_acceptances(choice.front, how), choice.point, how.name, how.format)
 
     def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
         return {"Measured on the file": measured_rows(manifest)}

@@ -34,7 +34,7 @@ def search_table(find: Searcher, study: Study, run: Run, table: FrequencyTable |
     return replace(front, tuples=table.tuples, stages=tuple(done.as_dict() for done in recorder.done))
 
 
-def accepted(front: Front, how: Publishing) -> Front:
+def with_acceptances(front: Front, how: Publishing) -> Front:
     """Return a front whose study includes the acceptances of the publisher."""
     from sfumato.release.policy import acceptances  # only a release needs it
 

@@ -1,10 +1,10 @@
 """(k, k)-anonymity for tables of any size, by heuristics, and its audit by matching.
 
-First, `supported` blanks the cheapest cells such that every pattern agrees with k source records. It is exact for this
-half of the requirement, so its cost is a lower bound for both halves. Then `completed` blanks further cells, until
-every source record agrees with k released ones; this never undoes the first half. It changes the records closest to the
-source record that agrees with too few. A solution of the strict reading satisfies (k, k)-anonymity too. Finally,
-`restored` takes back every blank of a solution that is not needed.
+First, `source_support` blanks the cheapest cells such that every pattern agrees with k source records. It is exact for
+this half of the requirement, so its cost is a lower bound for both halves. Then `release_support` blanks further cells,
+until every source record agrees with k released ones; this never undoes the first half. It changes the records closest
+to the source record that agrees with too few. A solution of the strict reading satisfies (k, k)-anonymity too. Finally,
+`without_needless` takes back every blank of a solution that is not needed.
 
 Matching: every released row belongs to some source record, so an assignment gives each row a different source record
 that it agrees with. Source records may remain, as suppressed ones do. A row is possible for a person if some assignment
@@ -28,7 +28,7 @@ from sfumato.methods.cells.patterns import Blanks, mask_costs, masks_by_cost, nu
 from sfumato.release.policy import MATCHING_K, MATCHING_PEOPLE
 
 
-def supported(codes: Codes, counts: Counts64, k: int, weights: Floats, allowed: Flags) -> Blanks | None:
+def source_support(codes: Codes, counts: Counts64, k: int, weights: Floats, allowed: Flags) -> Blanks | None:
     """Return for each tuple the cheapest mask whose pattern agrees with k source records; None if a tuple has none."""
     left = np.arange(len(counts))
     masks = np.full(len(counts), -1, dtype=np.int64)
@@ -42,7 +42,7 @@ def supported(codes: Codes, counts: Counts64, k: int, weights: Floats, allowed: 
     return None
 
 
-def completed(blanks: Blanks, k: int, weights: Floats, allowed: Flags, whole: int) -> Blanks | None:
+def release_support(blanks: Blanks, k: int, weights: Floats, allowed: Flags, whole: int) -> Blanks | None:
     """Add blanks until every source record agrees with k released ones; at most `whole` records become fully blank."""
     codes, counts = blanks.codes, blanks.counts
     of, mask, count = blanks.of.tolist(), blanks.mask.tolist(), blanks.count.tolist()
@@ -87,7 +87,7 @@ def _agree(codes: Codes, of: int, mask: int) -> Flags:
     return np.asarray((codes[:, kept] == codes[of, kept]).all(axis=1))
 
 
-def restored(blanks: Blanks, k: int, weights: Floats) -> Blanks:
+def without_needless(blanks: Blanks, k: int, weights: Floats) -> Blanks:
     """Take back blanks that are not needed, record by record, the most expensive columns first."""
     order = np.argsort(-mask_costs(blanks.mask, weights), kind="stable")
     of, mask = np.repeat(blanks.of[order], blanks.count[order]), np.repeat(blanks.mask[order], blanks.count[order])
@@ -205,7 +205,7 @@ def enough_possible(blanks: Blanks, k: int) -> bool:
     return found is not None and found.reaches(k)
 
 
-def strengthened(blanks: Blanks, classes: Blanks, k: int) -> Blanks:
+def reach_matching_k(blanks: Blanks, classes: Blanks, k: int) -> Blanks:
     """Add blanks until k released records are possible for every person and k persons for every released record.
 
     `classes` are blanks of the same records in the strict reading. If too few rows are possible for a record, all

@@ -24,12 +24,12 @@ from sfumato.measures.suppression import budget
 from sfumato.measures.units import class_table
 from sfumato.methods.cells.exact import Program, comparable, proven, solve, variables
 from sfumato.methods.cells.matching import (
-    completed,
     counted_by_matching,
     enough_possible,
-    restored,
-    strengthened,
-    supported,
+    reach_matching_k,
+    release_support,
+    source_support,
+    without_needless,
 )
 from sfumato.methods.cells.patterns import Blanks, Kept, refused
 from sfumato.methods.registry import system_named
@@ -64,13 +64,13 @@ class Base:
         return any(bool(np.any(lost > 0)) for lost in self.losses)
 
 
-def raw(table: FrequencyTable) -> Base:
+def original_values(table: FrequencyTable) -> Base:
     """Return the original values as groups of one value each."""
     spans = tuple(tuple((label, label) for label in domain.labels) for domain in table.domains)
     return Base("", table.codes.T.copy(), spans, tuple(np.zeros(len(own)) for own in spans))
 
 
-def recoded(name: str, table: FrequencyTable, plan: RecodingPlan) -> Base | None:
+def plan_groups(name: str, table: FrequencyTable, plan: RecodingPlan) -> Base | None:
     """Return the groups of a plan; None if one of them is not a run of the column's ordered values."""
     codes, spans, losses = [], [], []
     for domain, own in zip(table.domains, table.codes, strict=True):
@@ -93,7 +93,7 @@ def recoded(name: str, table: FrequencyTable, plan: RecodingPlan) -> Base | None
 def bases_of(study: Study, table: FrequencyTable) -> list[Base]:
     """Return the original table, and evenly spaced points from the front of the system that cells should follow."""
     settings = study.cells
-    bases = [raw(table)]
+    bases = [original_values(table)]
     if settings.after is None or settings.bases == 0:
         return bases
     searched = study.with_search(system=settings.after).with_search(
@@ -105,7 +105,7 @@ def bases_of(study: Study, table: FrequencyTable) -> list[Base]:
         sorted({round(i) for i in np.linspace(0, len(points) - 1, min(settings.bases, len(points)))}) if points else []
     )
     for at in chosen:
-        base = recoded(f"{settings.after} point {points[at].id}", table, points[at].recoding_plan)
+        base = plan_groups(f"{settings.after} point {points[at].id}", table, points[at].recoding_plan)
         bases += [] if base is None else [base]
     return bases
 
@@ -151,7 +151,9 @@ def grouped_table(table: FrequencyTable, base: Base, inside: Flags) -> tuple[Fre
     return grouped, of
 
 
-def spread(of: Counts64, counts: Counts64, members: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+def split_members(
+    of: Counts64, counts: Counts64, members: Sequence[tuple[int, int, int]]
+) -> list[tuple[int, int, int]]:
     """Return members of grouped tuples as members of the tuples of the source, in their order."""
     waiting: dict[int, list[list[int]]] = {}
     for group, mask, count in members:
@@ -191,7 +193,7 @@ class Solution:
     within: tuple[str, ...] = ()
 
 
-def _lost(base: Base, blanks: Blanks, weights: Floats) -> float:
+def _loss(base: Base, blanks: Blanks, weights: Floats) -> float:
     """Return the loss of the released records: a blank loses its cell, a group its share."""
     bits = (blanks.mask[:, None] >> np.arange(blanks.columns)) & 1
     total = 0.0
@@ -205,7 +207,7 @@ def point_of(study: Study, table: FrequencyTable, one: Solution, weights: Floats
     """Return a solution as a point of the front: its cost, its k in every reading, and its plan."""
     blanks = one.blanks
     gone = table.rows - int(blanks.count.sum()) + table.removed
-    cost = _lost(one.base, blanks, weights) + gone * float(weights.sum())
+    cost = _loss(one.base, blanks, weights) + gone * float(weights.sum())
     full = float(weights.sum()) * table.records
     plan, persons = plan_of(table, one.base, blanks), None
     figures: dict[str, int | None]
@@ -244,14 +246,14 @@ def persons_in(table: FrequencyTable, plan: BoxPlan) -> tuple[int, int]:
     return int(measured.size[measured.kept].min()), measured.suppressed_units
 
 
-def privacy_of(reading: str, points: Sequence[Point]) -> Objective:
+def privacy_objective(reading: str, points: Sequence[Point]) -> Objective:
     """Return the privacy objective of a reading: k by matching, or pair by pair where matching was not computed."""
     if reading != AGREEING:
         return Objective(K.name, "max")
     return MATCHED if all(MATCHING_K in point.values for point in points) else PAIRWISE
 
 
-def front_points(points: Sequence[Point], privacy: Objective) -> list[Point]:
+def non_dominated(points: Sequence[Point], privacy: Objective) -> list[Point]:
     """Return the points that no point of higher k dominates; only the values of the objectives are kept."""
     names = (privacy.name, GENERAL_LOSS.name)
     points = [replace(point, values={name: point.values[name] for name in names}) for point in points]
@@ -328,8 +330,8 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
             expected="a smaller k, more records suppressed (strict) or blank (agreeing), or fewer columns under never",
         )
     found = [point_of(study, table, one, weights) for one in solutions]
-    objectives = (privacy_of(settings.reading, found), Objective(GENERAL_LOSS.name, "min"))
-    points = front_points(found, objectives[0])
+    objectives = (privacy_objective(settings.reading, found), Objective(GENERAL_LOSS.name, "min"))
+    points = non_dominated(found, objectives[0])
     return Front(
         study,
         objectives,
@@ -503,7 +505,7 @@ class Problem:
             raise TypeError("no plan of boxes")
         masks = [sum(1 << j for j, (first, last) in enumerate(spans) if first != last) for spans in plan.labels]
         given = [(t, masks[owner], count) for t, owner, count in plan.members if owner >= 0]
-        members = np.array(spread(of, self.table.counts[inside], given), dtype=np.int64).reshape(-1, 3)
+        members = np.array(split_members(of, self.table.counts[inside], given), dtype=np.int64).reshape(-1, 3)
         members[:, 0] = np.flatnonzero(inside)[members[:, 0]]
         return Blanks(self.base.codes, self.table.counts, *(part.copy() for part in members.T)).merged()
 
@@ -522,14 +524,17 @@ class Problem:
         efforts = sorted({0, self.study.cells.effort}) if left else []
         strict = [one for effort in efforts for one in self.by_boxes(run, left, effort)]
         for k in left:
-            bounded, first = programs[k], supported(self.base.codes, self.table.counts, k, weights, self.allowed)
+            bounded, first = (
+                programs[k],
+                source_support(self.base.codes, self.table.counts, k, weights, self.allowed),
+            )
             classes = [one.blanks for one in strict if one.k >= k]
             if first is None or not classes:
                 continue
-            quick = completed(first, k, weights, self.allowed, self.spare)
+            quick = release_support(first, k, weights, self.allowed, self.spare)
             starts = [*classes, *([] if quick is None else [quick]), *([] if bounded is None else [bounded.blanks])]
             cheapest = min(classes, key=lambda one: one.cost(weights))
-            tried = [strengthened(restored(start, k, weights), cheapest, k) for start in starts]
+            tried = [reach_matching_k(without_needless(start, k, weights), cheapest, k) for start in starts]
             fit = [one for one in (*tried, *classes) if self.fits(one)]
             if fit:
                 best = min(fit, key=lambda one: one.cost(weights))

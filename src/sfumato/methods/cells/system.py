@@ -18,7 +18,7 @@ from sfumato.methods.cells.matching import counted_by_matching
 from sfumato.methods.cells.patterns import Blanks
 from sfumato.methods.cells.search import AGREEING, ON_BLANK, ON_COLUMNS, ON_SUPPRESSED, search_cells
 from sfumato.methods.run import Run
-from sfumato.methods.shared import BoxSystem, accepted, ratio, salt_of, times_bound, without_left_out
+from sfumato.methods.shared import BoxSystem, ratio, salt_of, times_bound, with_acceptances, without_left_out
 from sfumato.methods.system import Publishing
 from sfumato.release.classes import BoxDraft
 from sfumato.release.classes_rows import Assigned
@@ -75,7 +75,7 @@ def headline(matching_k: int | None) -> dict[str, str]:
     return {"value": number(matching_k), "says": f"{few} possible for each source record (matching k)"}
 
 
-def _counted(figure: int | None, otherwise: str) -> str:
+def _number_or(figure: int | None, otherwise: str) -> str:
     return otherwise if figure is None else number(figure)
 
 
@@ -109,9 +109,9 @@ def cells_page(manifest: Mapping[str, Any]) -> str:
     }
     loose = {"matching": "blanks match anything among released rows, as in sdcMicro (no protection by itself)"}
     read = [
-        *([says, _counted(readings[name], "not computed")] for name, says in matched.items() if name in readings),
+        *([says, _number_or(readings[name], "not computed")] for name, says in matched.items() if name in readings),
         *([says, number(readings[name])] for name, says in counted.items() if name in readings),
-        *([says, _counted(readings[name], "not counted")] for name, says in loose.items() if name in readings),
+        *([says, _number_or(readings[name], "not counted")] for name, says in loose.items() if name in readings),
     ]
     explained = [POSSIBLE] if MATCHING_K in readings else []
     bound = bound_sentence(manifest)
@@ -186,7 +186,7 @@ class Cells(BoxSystem):
         return search_cells(study, table, run)
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
-        front, salt = accepted(choice.front, how), salt_of(choice.front.study.cells.test_seed)
+        front, salt = with_acceptances(choice.front, how), salt_of(choice.front.study.cells.test_seed)
         return BoxDraft.of(front, choice.point, pages_of, how.name, how.format, salt, beside=beside)
 
     def counted(self, manifest: Manifest) -> list[str]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.base.arrays import Floats
-from sfumato.data.engine import open_engine
+from sfumato.data.engine import Engine, open_engine
 from sfumato.data.open import open_source
 from sfumato.data.settings import DataSettings, EngineOptions
 from sfumato.data.source import SUFFIX, Source, mark_of
@@ -338,7 +338,7 @@ def _inverse(channel: Channel, method: str) -> tuple[str, Floats] | None:
     return "wls", weighted_matrix(channel.matrix, reference)
 
 
-def _check_reports(engine: Any, source: Any, channels: Sequence[Channel], counted_cells: Tally) -> None:
+def _check_reports(engine: Engine, source: Source, channels: Sequence[Channel], counted_cells: Tally) -> None:
     for position, channel in enumerate(channels):
         known = set(channel.outputs)
         strange = sorted({(cell[position],) for cell in counted_cells.cells if cell[position] not in known})

@@ -34,7 +34,7 @@ REFRESH = 64
 SAME = 1e-9  # tolerance for the sum of a thinned mixture, relative to the largest sum
 
 
-def wall(values: Floats, step: Floats) -> float:
+def max_step(values: Floats, step: Floats) -> float:
     """Return the largest step length before a value becomes negative."""
     falling = step < 0
     return float(np.min(-values[falling] / step[falling])) if falling.any() else np.inf
@@ -48,7 +48,7 @@ def balanced(columns: Floats, weights: Floats, goal: Floats) -> Floats:
             break
         push = columns * weights**2
         change = push.T @ np.linalg.lstsq(push @ columns.T, off, rcond=None)[0]
-        weights = weights + min(1.0, 0.9 * wall(weights, change)) * change
+        weights = weights + min(1.0, 0.9 * max_step(weights, change)) * change
     return weights
 
 
@@ -66,14 +66,14 @@ def thin(columns: Floats, weights: Floats) -> Floats:
     If columns are dependent up to rounding, an exchange can change the sum. All columns are kept then.
     """
     try:
-        thinned = _exchanged(columns, weights)
+        thinned = _last_basis(columns, weights)
     except np.linalg.LinAlgError:
         return weights
     total = columns @ weights
     return thinned if np.abs(columns @ thinned - total).max() <= SAME * np.abs(total).max() else weights
 
 
-def _exchanged(columns: Floats, weights: Floats) -> Floats:
+def _last_basis(columns: Floats, weights: Floats) -> Floats:
     """Return the weights of the last basis of `thin`."""
     rows = len(columns)
     size = np.linalg.norm(columns, axis=1, keepdims=True)
@@ -245,18 +245,24 @@ class _InteriorPoint:
             return target / self.z - self.w - theta * dz, dz, dy, inverse @ (turned - dy[:pairs])
 
         dw, dz, _, ds = direction(np.zeros_like(self.w))
-        ahead, behind = min(1.0, wall(self.w, dw), 0.9 * self._singular(ds)), min(1.0, wall(self.z, dz))
+        primal_step, dual_step = (
+            min(1.0, max_step(self.w, dw), 0.9 * self._singular(ds)),
+            min(1.0, max_step(self.z, dz)),
+        )
         gap = float(self.w @ self.z)
-        centred = (float((self.w + ahead * dw) @ (self.z + behind * dz)) / gap) ** 3 * gap / len(self.w)
+        centred = (float((self.w + primal_step * dw) @ (self.z + dual_step * dz)) / gap) ** 3 * gap / len(self.w)
         if float(np.abs(turned).max()) > LAG * gap:
             centred = gap / len(self.w)
         dw, dz, dy, ds = direction(centred - dw * dz)
         # One step length for both: f is not linear, so primal and dual variables must move together.
-        ahead = min(
-            1.0, TO_THE_WALL * wall(self.w, dw), TO_SINGULAR * self._singular(ds), TO_THE_WALL * wall(self.z, dz)
+        primal_step = min(
+            1.0,
+            TO_THE_WALL * max_step(self.w, dw),
+            TO_SINGULAR * self._singular(ds),
+            TO_THE_WALL * max_step(self.z, dz),
         )
-        self.w, self.s = self.w + ahead * dw, self.s + ahead * ds
-        self.z, self.y = self.z + ahead * dz, self.y + ahead * dy
+        self.w, self.s = self.w + primal_step * dw, self.s + primal_step * ds
+        self.z, self.y = self.z + primal_step * dz, self.y + primal_step * dy
         self.value, self.slope, self.curvature = self.curve()
 
     def design(self) -> Design:
@@ -335,7 +341,7 @@ def refuse_too_many(prior: Floats) -> None:
         )
 
 
-class Generation:
+class ColumnGeneration:
     """Column generation: mixtures of posteriors (columns) that add up to a prior.
 
     Columns in use are kept for the next mixture.
@@ -372,7 +378,7 @@ class Generation:
         columns, heights = self.columns[:, chosen], self.heights[chosen]
         first, second = np.triu_indices(len(self.prior), 1)
         moments = np.concatenate([columns[first] * columns[second], columns, heights[None, :]])
-        weights = _swept(np.vstack([columns, heights]), thin(moments, design.weights))
+        weights = _without_negligible(np.vstack([columns, heights]), thin(moments, design.weights))
         kept = np.flatnonzero(weights)
         # A correction in the last digits, so that the columns add up to the prior exactly.
         weights, columns = balanced(columns[:, kept], weights[kept], self.prior), columns[:, kept]
@@ -382,7 +388,7 @@ class Generation:
         return Optimum(matrix / matrix.sum(axis=0), columns.T[order], lower_bound)
 
 
-def _swept(rows: Floats, weights: Floats) -> Floats:
+def _without_negligible(rows: Floats, weights: Floats) -> Floats:
     """Return weights with negligible ones set to zero, if the rest can be adjusted to the same totals."""
     goal, kept = rows @ weights, np.flatnonzero(weights > DUST)
     rest = balanced(rows[:, kept], weights[kept], goal)
@@ -411,7 +417,7 @@ class ExactSearch:
         self.heights = self.columns.max(axis=0)
         self.bounds: list[Bound] = []
         self.range = self._range()
-        self.generation = Generation(prior, self.columns, self._first_columns())
+        self.generation = ColumnGeneration(prior, self.columns, self._first_columns())
 
     def ceiling_is_finite(self) -> bool:
         """Return whether the most private channels distinguish all categories: only if one is the commonest."""

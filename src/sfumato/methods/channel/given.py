@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.base.arrays import Counts64, Flags, Floats
 from sfumato.base.text import percent
@@ -230,16 +231,16 @@ def cell_counts(
         )
     counts = np.asarray(found["n"]).astype(np.float64)
     if not rows.unit:
-        return CellCounts(_whole(found["cell"]), codes, counts, size)
+        return CellCounts(_signed(found["cell"]), codes, counts, size)
     sizes = engine.arrays(f"SELECT cell, count(DISTINCT person) AS n FROM ({coded_rows}) AS c GROUP BY cell")
-    order = np.argsort(_whole(sizes["cell"]))
+    order = np.argsort(_signed(sizes["cell"]))
     each = f"SELECT person FROM ({coded_rows}) AS c GROUP BY person HAVING count(DISTINCT cell) > 1"
     moving = engine.rows(f"SELECT count(*) FROM ({each}) AS p")[0][0]
     persons = np.asarray(sizes["n"]).astype(np.float64)[order]
-    return CellCounts(_whole(found["cell"]), codes, counts, size, persons, int(moving))
+    return CellCounts(_signed(found["cell"]), codes, counts, size, persons, int(moving))
 
 
-def _whole(cells: Any) -> Any:
+def _signed(cells: npt.ArrayLike) -> Counts64:
     """Return hashes of 64 bits as signed integers, whatever type the engine uses."""
     found = np.asarray(cells)
     return found.astype(np.uint64 if found.dtype.kind == "u" else np.int64).view(np.int64)
@@ -349,10 +350,10 @@ def _targets(channels: Sequence[Channel]) -> list[Target]:
 def _of_channel(
     channel: Channel,
     target: Target,
-    matrix: Any,
+    matrix: Floats,
     truth: CellCounts,
     reports: CellCounts,
-    large: tuple[Any, Any],
+    large: tuple[Floats, Floats],
     policy: PolicySettings,
 ) -> dict[str, Any]:
     """Return the figures of the rule for one channel; its δ is that of the design, and at most that of the policy."""
@@ -377,7 +378,7 @@ def _of_channel(
     }
 
 
-def _attributes(channel: Channel, target: Target, matrix: Any, truth: CellCounts, table: Any) -> dict[str, Any]:
+def _attributes(channel: Channel, target: Target, matrix: Floats, truth: CellCounts, table: Floats) -> dict[str, Any]:
     """Return the same for each single column of a joint channel; δ and the rule refer to the combination."""
     found = {}
     for position, name in enumerate(channel.columns if len(channel.columns) > 1 else ()):
@@ -392,7 +393,7 @@ def _attributes(channel: Channel, target: Target, matrix: Any, truth: CellCounts
     return found
 
 
-def _epsilon_allowed(shares: Any, allowed: Any) -> float | None:
+def _epsilon_allowed(shares: Floats, allowed: Floats) -> float | None:
     """Return the largest ε, rounded down, with which every channel keeps the limits in these cells, or None."""
     bound = allowed < 1.0
     if not bound.any():
@@ -406,7 +407,7 @@ def response_findings(given: Given | None, policy: PolicySettings) -> list[Findi
     if given is None:
         return []
     listed = [
-        _over(name, said, given, policy, several=len(given["channels"]) > 1)
+        _excess_sentence(name, said, given, policy, several=len(given["channels"]) > 1)
         for name, said in given["channels"].items()
         if said["cells_over"]
     ]
@@ -428,7 +429,7 @@ def response_findings(given: Given | None, policy: PolicySettings) -> list[Findi
     return [Finding(RULE_RESPONSE, " ".join(listed), figures=figures)] if listed else []
 
 
-def _over(name: str, said: Given, given: Given, policy: PolicySettings, several: bool) -> str:
+def _excess_sentence(name: str, said: Given, given: Given, policy: PolicySettings, several: bool) -> str:
     beside = _names(given) + (" and the other reports" if several and given["columns"] else "")
     return (
         f"Given {beside}, a report of {name} makes a category up to {percent(said['worst_posterior'])} probable. "

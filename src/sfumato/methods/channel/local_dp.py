@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.base.arrays import Flags, Floats
-from sfumato.methods.channel.exact import AT_ONCE, Generation, Optimum, refuse_too_many
+from sfumato.methods.channel.exact import AT_ONCE, ColumnGeneration, Optimum, refuse_too_many
 from sfumato.methods.channel.prior import rays
 
 
@@ -27,7 +27,7 @@ class LocalSearch:
         >>> round(float(LocalSearch(np.array([0.5, 0.5])).at(np.log(3)).matrix.max()), 6)
         0.75
         """
-        generation = Generation(self.prior, rays(self.prior, epsilon), self.used)
+        generation = ColumnGeneration(self.prior, rays(self.prior, epsilon), self.used)
         optimum, _ = generation.solve(None, np.ones(len(self.used), dtype=np.bool_), 1.0)
         return optimum
 

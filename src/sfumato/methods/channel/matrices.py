@@ -141,7 +141,7 @@ def _engine_matrices(
         proven = settings.epsilon is None and prior.design is None
         levels = levels_of(shares, settings, search.range)
         for step, level in enumerate(levels):
-            optimum = _reaching(search, float(level), prior, settings)
+            optimum = _at_level(search, float(level), prior, settings)
             names = tuple(output_name(row, prior.categories) for row in optimum.posteriors)
             yield Candidate(optimum.matrix, names, optimum.lower_bound if proven else None)
             if progress(step + 1, len(levels)):
@@ -164,7 +164,7 @@ def _engine_matrices(
         yield from (Candidate(archive.matrices[number]) for number in dict.fromkeys(numbers) if number is not None)
 
 
-def _reaching(search: ExactSearch, level: float, prior: Prior, settings: ChannelSettings) -> Optimum:
+def _at_level(search: ExactSearch, level: float, prior: Prior, settings: ChannelSettings) -> Optimum:
     """Return the optimum at a level of privacy; a requested level is reached on the true shares."""
     optimum, aim = search.at(level), level
     if prior.design is None or np.abs(np.array(settings.privacy or (np.inf,)) - level).min() > ROUNDING:

@@ -78,7 +78,7 @@ def supported(prior: Floats, records: int, truth: float, other: float) -> float:
     return float(variance.mean() / (records * (truth - other) ** 2)) + undisguised_error(prior, records)
 
 
-def errors_beside(prior: Floats, records: int, epsilon: float) -> dict[str, float]:
+def mechanism_errors(prior: Floats, records: int, epsilon: float) -> dict[str, float]:
     """Return the error of each known mechanism at an ε.
 
     >>> sorted(errors_beside(np.full(3, 1 / 3), 1000, 1.0))
@@ -117,9 +117,7 @@ def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
     prior = prior_of(study) if prior is None else prior
     settings = used_settings(study, prior)
     cells = given_cells(study, prior)
-    if (
-        cells is not None and cells.small and settings.epsilon is None
-    ):  # cells that are too small for a separate limit need this one
+    if cells is not None and cells.small and settings.epsilon is None:  # ε covers cells that are too small for a limit
         bounded = {"epsilon": study.policy.response_epsilon, "delta": settings.most_posterior}
         settings = settings.model_copy(update=bounded)
     # The limits of the study are stated, even if a limit on ε implies them.
@@ -220,7 +218,7 @@ def point_of(prior: Prior, number: int, channel: Channel, lower: float | None, b
             name: {"privacy": private, "worst_posterior": worst} for name, (private, worst) in attributes.items()
         }
     if beside:
-        details["beside"] = errors_beside(prior.shares, prior.records, said.epsilon)
+        details["beside"] = mechanism_errors(prior.shares, prior.records, said.epsilon)
     return Point(number, values, said.loss, 0, channel, lower, details)
 
 

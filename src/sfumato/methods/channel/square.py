@@ -256,7 +256,7 @@ class SquareSearch:
         total = len(self.levels) * (1 + self.settings.sweeps)
         done = 0
         for level in range(len(self.levels)):
-            self._race(level, list(seeds[level]) if seeds is not None else [])
+            self._multi_start(level, list(seeds[level]) if seeds is not None else [])
             done += 1
             if progress is not None and progress(done, total):
                 return self._matrices()
@@ -267,11 +267,11 @@ class SquareSearch:
             for level in places:
                 neighbour = self.best[level - 1 if sweep % 2 == 0 else level + 1]
                 if neighbour is not None:
-                    improved |= self._follow(level, neighbour.joint, (LATE, EARLY))
-                stranger = self.best[int(self.rng.integers(len(self.levels)))]
-                if stranger is not None:
-                    improved |= self._follow(level, stranger.joint, (LATE,))
-                improved |= self._shake(level)
+                    improved |= self._descend_from(level, neighbour.joint, (LATE, EARLY))
+                other = self.best[int(self.rng.integers(len(self.levels)))]
+                if other is not None:
+                    improved |= self._descend_from(level, other.joint, (LATE,))
+                improved |= self._perturb(level)
                 done += 1
                 if progress is not None and progress(done, total):
                     return self._matrices()
@@ -280,21 +280,21 @@ class SquareSearch:
                 break
         return self._matrices()
 
-    def _race(self, level: int, seeds: list[Floats]) -> None:
+    def _multi_start(self, level: int, seeds: list[Floats]) -> None:
         """Follow the path from many starts for some time, and from the best ones to the end."""
         barrier = self._barrier(level)
-        racers = []
+        started = []
         for joint in self._starts():
             inside = barrier.inside(joint, 1e-2)
             if inside is not None:
                 coarse = barrier.descend(inside, EARLY, COARSE)
-                racers.append((barrier.merit(coarse, 0.0), coarse))
-        racers.sort(key=lambda racer: racer[0])
-        for _, coarse in racers[:RACERS]:
-            self._offer(level, barrier.joint(barrier.descend(coarse, COARSE)))
+                started.append((barrier.merit(coarse, 0.0), coarse))
+        started.sort(key=lambda racer: racer[0])
+        for _, coarse in started[:RACERS]:
+            self._keep_if_better(level, barrier.joint(barrier.descend(coarse, COARSE)))
         for matrix in seeds:
-            self._offer(level, matrix * self.prior, given=True)
-            self._follow(level, matrix * self.prior, (1e-6, LATE))
+            self._keep_if_better(level, matrix * self.prior, given=True)
+            self._descend_from(level, matrix * self.prior, (1e-6, LATE))
 
     def _starts(self) -> list[Floats]:
         """Return the identity, and copies with random columns."""
@@ -306,16 +306,16 @@ class SquareSearch:
             starts.append((share * noise + (1 - share) * np.eye(n)) * self.prior)
         return starts
 
-    def _follow(self, level: int, joint: Floats, weights: Sequence[float]) -> bool:
+    def _descend_from(self, level: int, joint: Floats, weights: Sequence[float]) -> bool:
         """Descend from a given joint distribution; return whether that improved the best of the level."""
         barrier, before = self._barrier(level), self._value(level)
         for weight in weights:
             inside = barrier.inside(joint, 0.2 * weight)
             if inside is not None:
-                self._offer(level, barrier.joint(barrier.descend(inside, weight)))
+                self._keep_if_better(level, barrier.joint(barrier.descend(inside, weight)))
         return self._value(level) < before * (1 - 1e-6)
 
-    def _shake(self, level: int) -> bool:
+    def _perturb(self, level: int) -> bool:
         """Descend from the best with some random columns; stop half-way if it is behind."""
         held = self.best[level]
         if held is None:
@@ -330,7 +330,7 @@ class SquareSearch:
             weight = 10 ** self.rng.uniform(-3.5, -1.7)
             coarse = barrier.descend(inside, weight, COARSE)
             if barrier.merit(coarse, 0.0) < np.log(held.spread) + HOPEFUL:
-                self._offer(level, barrier.joint(barrier.descend(coarse, COARSE)))
+                self._keep_if_better(level, barrier.joint(barrier.descend(coarse, COARSE)))
         return self._value(level) < held.spread * (1 - 1e-6)
 
     def _barrier(self, level: int) -> Barrier:
@@ -344,9 +344,9 @@ class SquareSearch:
         held = self.best[level]
         return np.inf if held is None else held.spread
 
-    def _offer(self, target: int, joint: Floats, given: bool = False) -> None:
+    def _keep_if_better(self, target: int, joint: Floats, given: bool = False) -> None:
         """Keep a joint distribution if it is feasible and better than the best so far."""
-        for candidate in [joint] if given else [*(self._snapped(joint, zero) for zero in ZEROS), joint]:
+        for candidate in [joint] if given else [*(self._with_zeros(joint, zero) for zero in ZEROS), joint]:
             matrix = candidate / self.prior
             level = float(self.levels[target])
             if worst_posterior(matrix, self.prior) > self.delta + TOLERANCE:
@@ -362,7 +362,7 @@ class SquareSearch:
                 self.best[target] = _Best(candidate, spread_of_matrix)
             return
 
-    def _snapped(self, joint: Floats, zero: float) -> Floats:
+    def _with_zeros(self, joint: Floats, zero: float) -> Floats:
         """Return a joint distribution with small entries set to zero; the largest of each column takes the sum."""
         small = joint < zero * np.minimum(self.prior, joint.sum(axis=1, keepdims=True))
         snapped = np.where(small, 0.0, joint)
@@ -373,10 +373,10 @@ class SquareSearch:
         return snapped
 
     def _matrices(self) -> list[Floats | None]:
-        return [None if held is None else _named(held.joint / self.prior) for held in self.best]
+        return [None if held is None else _relabelled(held.joint / self.prior) for held in self.best]
 
 
-def _named(matrix: Floats) -> Floats:
+def _relabelled(matrix: Floats) -> Floats:
     """Return the reports renamed so that the true value is reported as often as possible; names change no figure."""
     rows = linear_sum_assignment(-matrix.T)[1]
     return np.asarray(matrix[rows] / matrix.sum(axis=0))

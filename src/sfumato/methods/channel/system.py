@@ -38,7 +38,7 @@ def channel_of(point: Point) -> Channel:
     raise InputError("the point is not a channel", expected="a front of the channel system")
 
 
-def refuse_unlike(front: Front) -> None:
+def refuse_other_figures(front: Front) -> None:
     """Raise unless a front belongs to the table of its study and its figures are those of its channels."""
     study = front.study
     given = study.channel.prior
@@ -55,17 +55,17 @@ def refuse_unlike(front: Front) -> None:
     for point in front.points:
         channel = channel_of(point)
         if channel.columns != prior.columns or channel.cells != prior.cells:
-            raise _unlike(f"channel {point.id} is of other columns or categories than the table has")
+            raise _mismatch(f"channel {point.id} is of other columns or categories than the table has")
         again = point_of(prior, point.id, channel, point.bound, beside=over_epsilon(front))
         where = first_unlike(point.as_dict(), again.as_dict())
         if where is not None:
             name, said, true = where
-            raise _unlike(f"the front says {name} = {shown(said)} of channel {point.id}, but it is {shown(true)}")
+            raise _mismatch(f"the front says {name} = {shown(said)} of channel {point.id}, but it is {shown(true)}")
         if point.bound is not None and point.bound > again.values["mse"] * (1 + CLOSE):
-            raise _unlike(f"the error of channel {point.id} is below the lower bound that the front states")
+            raise _mismatch(f"the error of channel {point.id} is below the lower bound that the front states")
 
 
-def _unlike(what: str) -> InputError:
+def _mismatch(what: str) -> InputError:
     return InputError(
         f"{what}: nothing was released",
         expected="an unchanged front, and the table that was searched",
@@ -73,7 +73,7 @@ def _unlike(what: str) -> InputError:
     )
 
 
-TELLING = 10.0  # a gain from which on the publisher is warned
+NOTABLE_GAIN = 10.0  # a gain from which on the publisher is warned
 
 
 @dataclass(frozen=True)
@@ -115,17 +115,17 @@ class Channels:
         if any(one > details["delta"] + 1e-9 for one in worst):
             said.append(f"δ = {details['delta']:g} applies to the columns jointly; individual columns may exceed it")
         largest = max((point.values["gain"] for point in front.points), default=1.0)
-        if largest > TELLING:
+        if largest > NOTABLE_GAIN:
             said.append(
                 f"a report can make a rare category up to {number(largest)} times as likely as its share: "
-                f"gain = {TELLING:g} under [channel] caps it"
+                f"gain = {NOTABLE_GAIN:g} under [channel] caps it"
             )
         said.append("the front reveals the shares: keep it confidential")
         return Verdict(tuple(said))
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
         front = choice.front
-        refuse_unlike(front)
+        refuse_other_figures(front)
         study = front.study.with_accepted(acceptances(how.accept))
         return disguise_draft(
             study, [chosen_channel(choice)], study.channel.keep, name=how.name or f"data.{how.format or 'csv'}"

@@ -27,7 +27,14 @@ from sfumato.hierarchies.labels import number
 from sfumato.measures.registry import GENERAL_LOSS, K, measure
 from sfumato.measures.thresholds import failing
 from sfumato.measures.units import class_table
-from sfumato.methods.apply_options import Applying, Unseen, handed_down, limit_warnings, unknown, unseen_values
+from sfumato.methods.apply_options import (
+    Applying,
+    UnknownValues,
+    inherited_acceptances,
+    limit_warnings,
+    unknown_error,
+    unknown_values,
+)
 from sfumato.methods.local.criteria import Limits, limits_of
 from sfumato.methods.local.pages import pages_of
 from sfumato.methods.registry import load_front
@@ -313,20 +320,20 @@ def apply_boxes(given: Applying) -> Draft:
     """Return the draft of another table, recoded by the classes of a release or of a point of a front."""
     saved = saved_classes(given.folder, given.point, given.run)
     plan = saved.plan
-    kept, inherited = handed_down(given.folder, saved.study)
+    kept, inherited = inherited_acceptances(given.folder, saved.study)
     study = reading(kept, given.table).with_engine(given.engine, given.options)
     trees = {column.name: flat(column.name, column.values) for column in plan.columns}
     with open_engine(study.engine, study.engine_options) as engine:
-        strange = unseen_values(engine, study.source(), study, trees)
-    if strange and given.unseen == "error":
-        raise unknown(strange)
-    more = {one.column: one.values for one in strange}
+        unknown = unknown_values(engine, study.source(), study, trees)
+    if unknown and given.unseen == "error":
+        raise unknown_error(unknown)
+    more = {one.column: one.values for one in unknown}
     moved = [_new_column(column, more.get(column.name, ()), study) for column in plan.columns]
     study = _ordered(study, plan, moved).with_accepted(acceptances(given.accept))
     trees = {c.name: flat(c.name, m.values) for c, m in zip(plan.columns, moved, strict=True)}
     table = study.table(trees={**saved.trees, **trees}, distances=saved.distances)
     front, earlier = _front(study, table, plan, moved, saved.k)
-    noted = [*_warnings(strange), *limit_warnings(study, front)]
+    noted = [*_warnings(unknown), *limit_warnings(study, front)]
     return BoxDraft.of(front, front.points[0], pages_of, given=table, earlier=earlier, noted=noted, inherited=inherited)
 
 
@@ -465,9 +472,9 @@ def _value(table: FrequencyTable, j: int, position: int) -> str:
     return domain.hierarchy.leaves[domain.order[int(position)]]
 
 
-def _warnings(strange: Sequence[Unseen]) -> list[str]:
+def _warnings(unknown: Sequence[UnknownValues]) -> list[str]:
     return [
         f"{one.column} has {len(one.values):,} values that the plan does not know, in {one.records:,} records: they are"
         " in a range that holds them, in a class that hides the column, or suppressed."
-        for one in strange
+        for one in unknown
     ]

@@ -28,7 +28,7 @@ from sfumato.methods.local.model import Cells, Classes, Labels
 from sfumato.methods.local.pages import pages_of
 from sfumato.methods.local.search import KS, model_of, plan_of, search_local
 from sfumato.methods.run import Run
-from sfumato.methods.shared import BoxSystem, accepted, ratio, salt_of
+from sfumato.methods.shared import BoxSystem, ratio, salt_of, with_acceptances
 from sfumato.methods.system import Publishing
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release.classes import BoxDraft
@@ -208,7 +208,7 @@ class Local(BoxSystem):
         if front.study.local.draw:
             require_source(table_of(front.study), front.fingerprint)
             point = drawn_point(front, point, np.random.default_rng(secrets.randbits(128) if seed is None else seed))
-        return BoxDraft.of(accepted(front, how), point, pages_of, how.name, how.format, salt_of(seed))
+        return BoxDraft.of(with_acceptances(front, how), point, pages_of, how.name, how.format, salt_of(seed))
 
     def counted(self, manifest: Manifest) -> list[str]:
         return ["classes", number(manifest["own"]["classes"])]
