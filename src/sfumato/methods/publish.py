@@ -58,7 +58,7 @@ def publish(
 
 
 def rehearse(choice: Choice, *, state: str | Path | None = None) -> Rehearsal:
-    """Return what `publish` would write, measure and refuse; all files are deleted again.
+    """Return what `publish` would write, measure and refuse; nothing is kept.
 
     >>> import sfumato as sf
     >>> front = sf.search(sf.read(sf.sample("adult")))

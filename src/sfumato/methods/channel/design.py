@@ -1,4 +1,4 @@
-"""The settings that a search uses: where other columns are released, ε is limited unless the user states otherwise.
+"""The settings that a search uses: where other columns are released, ε is limited unless the study sets ε or `given`.
 
 A bound that holds under the shares of the whole table may fail under the shares of a group, such as women. A limit on ε
 holds for every group: whatever is known of a person, a report changes the odds of a category by a factor of at most

@@ -27,6 +27,7 @@ from sfumato.release.manifest import Manifest
 from sfumato.release.policy import acceptances
 from sfumato.release.readback import require_source
 from sfumato.release.verify import Verifier
+from sfumato.report.page import front_page
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
 
@@ -148,8 +149,6 @@ class Channels:
         compare: tuple[int, int] | None,  # noqa: ARG002
         table: FrequencyTable | None = None,  # noqa: ARG002
     ) -> str:
-        from sfumato.report.page import front_page
-
         return front_page(front, self.columns(front), chosen, title="Channels", bound="proven minimum error")
 
     def columns(self, front: Front) -> Mapping[str, list[str]]:

@@ -105,7 +105,7 @@ def _spans(codes: Codes, low: Counts64, high: Counts64) -> tuple[Counts64, Count
 
 
 def _failing_boxes(table: FrequencyTable, sort: Counts64, owner: Counts64, limits: Limits) -> Counts64:
-    """Return the boxes that violate a limit; all boxes hold whole tuples."""
+    """Return the boxes that violate a limit; no tuple is divided."""
     used, number_of = np.unique(owner[owner >= 0], return_inverse=True)
     if not limits or not len(used):
         return np.empty(0, dtype=np.int64)
