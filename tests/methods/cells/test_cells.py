@@ -294,7 +294,11 @@ def test_the_cells_that_protect_testdata(reading: str, shared: Path) -> None:
     names = pd.read_csv(shared / "data/sdcmicro/testdata.csv", nrows=1).columns
     columns = {name: {"role": "quasi_identifier" if name in KEYS else "drop"} for name in names}
     study = sf.Study(
-        data={"path": str(shared / "data/sdcmicro/testdata.csv")},
+        data={
+            "path": str(shared / "data/sdcmicro/testdata.csv"),
+            "unit": "row",
+            "unit_reason": "sdcMicro counts every row as a person",
+        },
         columns=columns,
         search={"system": "cells"},
         cells={"k": [2, 3, 5], "reading": reading, "effort": 20, "passes": 30},

@@ -98,7 +98,7 @@ def divide(
         lowest = np.inf
         for s in range(max(start[t] + 2 - 2 * k, 0), start[t] + 1):
             lowest = min(lowest, best[s])
-        # All runs that end in cell t, by their first cell u. Cells are widened one by one, so the cost grows with u.
+        # All runs that end in cell t, by their first cell u. The labels only widen as u falls, so the cost only grows.
         u = t
         while True:
             worst = 0.0
