@@ -44,7 +44,7 @@ def solver_of(kind: str) -> Solver:
 def measured(solver: Solver, k: int, effort: int) -> list[str]:
     """A row: losses in percent, and in brackets the CPU seconds from scratch."""
     began = time.process_time()
-    figures = [f"{solver.floor(k):.3%}"]
+    figures = [f"{solver.box_bound(k):.3%}"]
     spent = [time.process_time() - began]
     boxes = solver.by_boxes(k)
     figures.append(f"{boxes.loss:.3%}")

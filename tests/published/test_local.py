@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.methods.local.floor import Floor, dual_bound, floor_of, lifted
+from sfumato.methods.local.floor import LowerBound, dual_bound, lower_bound, recoding_bound
 from sfumato.methods.local.model import Classes
-from sfumato.methods.local.search import LOOKED, Solver, model_of
+from sfumato.methods.local.search import BOUND_BUDGET, Solver, model_of
 from sfumato.papers.cuts import paper_setting
 from sfumato.study.sections import LocalSettings
 
@@ -71,7 +71,7 @@ def test_best_boxes_on_adult(intervals: Solver) -> None:
 @pytest.mark.published
 def test_box_bounds_are_the_reference_figures(intervals: Solver, nodes: Solver) -> None:
     for solver, reference in ((intervals, BOX_BOUNDS), (nodes, NODE_BOUNDS)):
-        assert {k: round(100 * solver.floor(k), 3) for k in reference} == reference
+        assert {k: round(100 * solver.box_bound(k), 3) for k in reference} == reference
 
 
 @pytest.mark.published
@@ -81,9 +81,9 @@ def test_interval_labels_improved(intervals: Solver, k: int) -> None:
     rounds, mark = INTERVALS[k]
     boxes = intervals.by_boxes(k)
     classes = intervals.improved(boxes, k, rounds, quiet)
-    first = floor_of(k, np.minimum(intervals.bound(k), 1.0), intervals.cells.counts)
-    start = lifted(intervals.labels, intervals.cells, first, boxes.paid, LOOKED)
-    floor = dual_bound(intervals.labels, intervals.cells, start, LocalSettings().passes, LOOKED)
+    first = lower_bound(k, np.minimum(intervals.cheapest_costs(k), 1.0), intervals.cells.counts)
+    start = recoding_bound(intervals.labels, intervals.cells, first, boxes.paid, BOUND_BUDGET)
+    floor = dual_bound(intervals.labels, intervals.cells, start, LocalSettings().passes, BOUND_BUDGET)
     print(k, boxes.loss, classes.loss, first.loss, floor.loss, floor.loss / first.loss)
     assert 100 * classes.loss < mark
     assert floor.loss >= 1.3 * first.loss
@@ -109,15 +109,15 @@ def test_nodes_of_arx_improved(nodes: Solver, k: int) -> None:
 )
 def test_the_floor_of_nodes_is_near_what_is_reached(nodes: Solver, k: int, least: float, passes: int) -> None:
     boxes = nodes.by_boxes(k)
-    first = floor_of(k, np.minimum(nodes.bound(k), 1.0), nodes.cells.counts)
-    start = lifted(nodes.labels, nodes.cells, first, boxes.paid, 10**10)
+    first = lower_bound(k, np.minimum(nodes.cheapest_costs(k), 1.0), nodes.cells.counts)
+    start = recoding_bound(nodes.labels, nodes.cells, first, boxes.paid, 10**10)
     floor = dual_bound(nodes.labels, nodes.cells, start, passes, 10**10)
     print(k, floor.loss)
     assert 100 * floor.loss >= least
     assert_paid(floor, boxes, k)
 
 
-def assert_paid(floor: Floor, classes: Classes, k: int) -> None:
+def assert_paid(floor: LowerBound, classes: Classes, k: int) -> None:
     """Every class has k records and pays at least their prices."""
     assert classes.rows.min() >= k
     owed = np.bincount(classes.owner, weights=classes.count * floor.prices[classes.cell])

@@ -10,7 +10,14 @@ from tests.published.ten_tables import TABLES, decided, inspected
 
 from sfumato.data.settings import Role
 from sfumato.errors import DataError
-from sfumato.methods.local.floor import Floor, check_floor, dual_bound, floor_of, label_model, lifted
+from sfumato.methods.local.floor import (
+    LowerBound,
+    check_floor,
+    dual_bound,
+    label_model,
+    lower_bound,
+    recoding_bound,
+)
 from sfumato.methods.local.model import Classes
 from sfumato.methods.local.search import Solver, model_of
 from sfumato.study import ColumnSettings, Study
@@ -28,7 +35,7 @@ TEN = (
     "MACH 2019",
 )
 COLUMNS, VALUES = 5, 80
-LOOKED = 2 * 10**8
+BOUND_BUDGET = 2 * 10**8
 
 
 def narrowed(name: str, shared: Path, folder: Path) -> Study:
@@ -45,7 +52,7 @@ def quiet(_: int, __: int) -> bool:
     return False
 
 
-def in_debt(floor: Floor, classes: Classes) -> bool:
+def in_debt(floor: LowerBound, classes: Classes) -> bool:
     """Whether the prices of some class are above what it costs."""
     inside = classes.owner >= 0
     paid = classes.count[inside] * floor.prices[classes.cell[inside]]
@@ -65,8 +72,14 @@ def test_no_class_of_any_method_has_prices_above_its_cost(name: str, shared: Pat
         runs, boxes = solver.orders.within(k, order, solver.budget), solver.by_boxes(k)
         assert runs is not None
         better = solver.improved(boxes, k, 1, quiet)
-        first = floor_of(k, np.minimum(solver.bound(k), 1.0), solver.cells.counts)
-        floor = dual_bound(labels, solver.cells, lifted(labels, solver.cells, first, better.paid, LOOKED), 5, LOOKED)
+        first = lower_bound(k, np.minimum(solver.cheapest_costs(k), 1.0), solver.cells.counts)
+        floor = dual_bound(
+            labels,
+            solver.cells,
+            recoding_bound(labels, solver.cells, first, better.paid, BOUND_BUDGET),
+            5,
+            BOUND_BUDGET,
+        )
         print(name, k, len(cells.counts), *(f"{100 * x.loss:.3f}" for x in (first, floor, better, boxes, runs)))
         assert first.loss <= floor.loss <= better.loss + 1e-9 <= boxes.loss + 2e-9
         for classes in (runs, boxes, better):
@@ -75,7 +88,7 @@ def test_no_class_of_any_method_has_prices_above_its_cost(name: str, shared: Pat
         model = label_model(segments, study.weights_for(table))
         proven = check_floor(model, solver.cells.codes, solver.cells.counts, k, floor.prices)
         assert proven == pytest.approx(floor.loss)
-        forged = Floor(k, np.minimum(floor.prices * 1.5 + 0.05, 1.0), 0.0)
+        forged = LowerBound(k, np.minimum(floor.prices * 1.5 + 0.05, 1.0), 0.0)
         assert in_debt(forged, better)
         with pytest.raises(DataError, match="has to pay more"):
             check_floor(model, solver.cells.codes, solver.cells.counts, k, forged.prices)

@@ -1,1 +1,1 @@
-"""The methods that protect a table, one folder each, and what they share."""
+"""The methods that protect a table, one folder each, and the code that they share."""

@@ -1,4 +1,4 @@
-"""Publish another table, next year's say, with a plan that was published or found before."""
+"""Apply a published or found plan to another table, for example to the data of the next year."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ from sfumato.hierarchies import ROOT, Hierarchy
 from sfumato.measures.classes import classify
 from sfumato.measures.registry import GENERAL_LOSS, K
 from sfumato.measures.suppression import suppress_by_plan
-from sfumato.methods.apply_options import Applying, Unseen, handed_down, limit_warnings, unknown, unseen_values
+from sfumato.methods.apply_options import (
+    Applying,
+    UnknownValues,
+    inherited_acceptances,
+    limit_warnings,
+    unknown_error,
+    unknown_values,
+)
 from sfumato.methods.registry import VERIFIERS, load_front, system_named
 from sfumato.methods.system import System
 from sfumato.plans.recodings import LevelPlan
@@ -34,9 +41,9 @@ from sfumato.tables.frequency import FrequencyTable
 
 @dataclass(frozen=True)
 class SavedPlan:
-    """A plan with all it needs on other data: how to read them, the hierarchies as they were, levels and limits.
+    """A plan with everything that it needs on other data: the study, the saved hierarchies, levels and limits.
 
-    `names` are those of the groups in the release, which hold for what the other data release too.
+    `names` are the names of the groups in the release; the new release uses them too.
     """
 
     study: Study
@@ -60,27 +67,26 @@ def apply_plan(
     engine_options: EngineOptions | None = None,
     run: str | Path | None = None,
 ) -> Release:
-    """Publish `new_file` (a path, or a table in memory) with the plan of a release folder, or with a point of a front's
-    folder.
+    """Publish another table with the plan of a release folder, or with a point of a front's folder.
 
-    It is a release like any other: measured on its file, held to the policy, entered in the ledger, verifiable.
-    What the release had accepted holds here too, unless a figure is worse than there: then a new reason is needed. A
-    reason for the rule `earlier` never holds for another table.
-    Values that the plan's hierarchies do not know are an error, or with `unseen="star"` released as `*`.
-    `run` is a run file of one's own, needed for a front that was made elsewhere.
+    The result is a release like any other. It is measured on its file, checked against the policy, entered in the
+    ledger and can be verified. The acceptances of the earlier release remain valid, unless a figure is worse than
+    there: then a new reason is needed. A reason for the rule `earlier` is never valid for another table. Values that
+    the plan's hierarchies do not know are an error, or with `unseen="star"` they are released as `*`. `run` is a run
+    file of the caller, required for a front that was made elsewhere.
 
     Args:
         folder: a release, or a front.
-        new_file: the other table.
+        new_file: the other table: a path, or a table in memory.
         target: a folder that does not exist yet.
         point: the id of a point, for a front.
-        unseen: what is done with values that the hierarchies lack: "error" or "star".
+        unseen: how values that the hierarchies do not know are treated: "error" or "star".
         reason: why, for the internal report.
         accept: rules that the release may break, each with a reason.
         state: the folder of the ledger.
         engine: where rows are recoded.
         engine_options: its memory limit and threads.
-        run: a run file of one's own.
+        run: a run file of the caller.
 
     Returns:
         The release.
@@ -95,22 +101,22 @@ def apply_plan(
         draft = own(Applying(Path(folder), point, table, unseen, accept, engine, options, run))
         return publish_draft(draft, target, reason=reason, state=state)
     saved = saved_plan(folder, point, run)
-    kept, inherited = handed_down(Path(folder), saved.study)
+    kept, inherited = inherited_acceptances(Path(folder), saved.study)
     study = reading(kept, table).replace(engine=engine, engine_options=options)
     with open_engine(study.engine, study.engine_options) as opened:
-        strange = unseen_values(opened, study.source(), study, saved.trees)
-    if strange and unseen == "error":
-        raise unknown(strange)
+        unknown = unknown_values(opened, study.source(), study, saved.trees)
+    if unknown and unseen == "error":
+        raise unknown_error(unknown)
     trees, plan, names = dict(saved.trees), saved.plan, dict(saved.names)
-    for strange_values in strange:
-        names.pop(strange_values.column, None)  # its groups are named anew
-        level = plan.levels[strange_values.column]
-        trees[strange_values.column] = with_stars(trees[strange_values.column], level, strange_values.values)
+    for values in unknown:
+        names.pop(values.column, None)  # its groups are named anew
+        level = plan.levels[values.column]
+        trees[values.column] = with_stars(trees[values.column], level, values.values)
         if level == 0:
-            plan = replace(plan, levels={**plan.levels, strange_values.column: 1})
+            plan = replace(plan, levels={**plan.levels, values.column: 1})
     counts = study.table(trees=trees, distances=saved.distances)
     front = _front(study, counts, plan)
-    warnings = [*_star_warnings(strange), *limit_warnings(saved.study, front)]
+    warnings = [*_star_warnings(unknown), *limit_warnings(saved.study, front)]
     return publish(
         front,
         0,
@@ -126,7 +132,7 @@ def apply_plan(
 
 
 def _system_of(folder: Path, run: str | Path | None) -> System:
-    """The system that a release or a front is of."""
+    """Return the system that made a release or a front."""
     if (folder / MANIFEST).is_file():
         manifest = read_manifest(folder)
         verifier_of(VERIFIERS, manifest)
@@ -135,7 +141,7 @@ def _system_of(folder: Path, run: str | Path | None) -> System:
 
 
 def saved_plan(folder: str | Path, point: int | None = None, run: str | Path | None = None) -> SavedPlan:
-    """The plan of a release folder, or of a point of a front's folder."""
+    """Return the plan of a release folder, or of a point in a front's folder."""
     folder = Path(folder)
     if not (folder / MANIFEST).is_file():
         front = load_front(folder, run)
@@ -191,9 +197,9 @@ def _front_plan(front: Front, point: int | None) -> SavedPlan:
 
 
 def with_stars(tree: Hierarchy, level: int, values: Sequence[str]) -> Hierarchy:
-    """The tree with values that it does not know, each hidden from level 1 on.
+    """Return the tree with unknown values, each suppressed from level 1 on.
 
-    A column that is released as it is (level 0) gets a level between, on which the known values stay as they are.
+    A column that is released unchanged (level 0) gets a new level above, at which the known values stay as they are.
 
     >>> from sfumato.hierarchies.hierarchy import flat
     >>> with_stars(flat("sex", ["F", "M"]), 0, ["X"]).paths
@@ -208,7 +214,7 @@ def with_stars(tree: Hierarchy, level: int, values: Sequence[str]) -> Hierarchy:
 
 
 def _front(study: Study, table: FrequencyTable, plan: LevelPlan) -> Front:
-    """A front of one point: the plan, measured on the new table."""
+    """Return a front of one point: the plan, measured on the new table."""
     study = study.model_copy(update={"search": SearchSettings(weights=study.search.weights)})
     classes = classify(table, plan.recoding(table), study.weights_for(table))
     classes = suppress_by_plan(classes, plan, study.measures)
@@ -222,10 +228,10 @@ def _front(study: Study, table: FrequencyTable, plan: LevelPlan) -> Front:
     return replace(front, left_out=table.left_out)  # the loss was measured as that of the source
 
 
-def _star_warnings(strange: Sequence[Unseen]) -> list[str]:
+def _star_warnings(unknown: Sequence[UnknownValues]) -> list[str]:
     return [
         f"{unseen.column} has {counted(len(unseen.values), 'value')} that the plan does "
         f"not know, in {counted(unseen.records, 'record')}: hidden as {ROOT}, or "
         "suppressed where too few records share them."
-        for unseen in strange
+        for unseen in unknown
     ]

@@ -1,4 +1,4 @@
-"""What every plan that is applied to another table needs: what is asked for, and values that the plan does not know."""
+"""What every application of a plan to another table needs: the request, and the values that the plan does not know."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sfumato.tables.domain import missing_leaf
 
 @dataclass(frozen=True)
 class Applying:
-    """A plan to apply: the folder it is in, the point if that is a front, the table, and how it is to be read."""
+    """A request to apply a plan: its folder, the point if that is a front, the new table and how to read it."""
 
     folder: Path
     point: int | None
@@ -39,19 +39,21 @@ class Applying:
 
 
 @dataclass(frozen=True)
-class Unseen:
-    """Values of a column that the plan's hierarchy does not know, and how many records have one."""
+class UnknownValues:
+    """Values of a column that the plan's hierarchy does not know, and the number of records with one of them."""
 
     column: str
     values: tuple[str, ...]
     records: int
 
 
-def unseen_values(engine: Engine, source: Source, study: Study, trees: Mapping[str, Hierarchy]) -> tuple[Unseen, ...]:
-    """Values of quasi-identifiers that the hierarchies do not know, in the rows that the missing rule keeps."""
+def unknown_values(
+    engine: Engine, source: Source, study: Study, trees: Mapping[str, Hierarchy]
+) -> tuple[UnknownValues, ...]:
+    """Return the values of quasi-identifiers that the hierarchies do not know, in rows that the missing rule keeps."""
     engine.attach(source, "raw")
     complete = complete_rows(source, study)
-    strange = []
+    unknown = []
     for name in study.named(Role.QUASI_IDENTIFIER):
         tree, wildcard = trees[name], study.missing_rule(name) == "wildcard"
         keeps = missing_leaf(tree, study.data.na, wildcard=wildcard) is not None
@@ -61,15 +63,16 @@ def unseen_values(engine: Engine, source: Source, study: Study, trees: Mapping[s
             "GROUP BY 1) AS t WHERE v NOT IN (SELECT label FROM known) ORDER BY v"
         )
         if rows:
-            strange.append(Unseen(name, tuple(str(value) for value, _ in rows), sum(int(n) for _, n in rows)))
-    return tuple(strange)
+            unknown.append(UnknownValues(name, tuple(str(value) for value, _ in rows), sum(int(n) for _, n in rows)))
+    return tuple(unknown)
 
 
-def handed_down(folder: Path, study: Study) -> tuple[Study, tuple[Inherited, ...]]:
-    """The study of a plan that is applied, and what its release had accepted.
+def inherited_acceptances(folder: Path, study: Study) -> tuple[Study, tuple[Inherited, ...]]:
+    """Return the study of an applied plan, and the acceptances that it inherits.
 
-    A release hands down what its file broke, with the figures; nothing else that its run file accepts. A front hands
-    down what its run file accepts. The rule `earlier` is about the people of one table, so it is never handed down.
+    From a release the rules that its file broke are inherited, with the figures, and no other acceptance of its run
+    file. From a front the acceptances of its run file are inherited. The rule `earlier` is about the persons of one
+    table, so its acceptance is never inherited.
     """
     if (folder / MANIFEST).is_file():
         accepted: Any = read_manifest(folder)["accepted"]
@@ -78,23 +81,23 @@ def handed_down(folder: Path, study: Study) -> tuple[Study, tuple[Inherited, ...
 
 
 def limit_warnings(study: Study, front: Front) -> list[str]:
-    """What is said where more is suppressed than the search allowed."""
+    """Return a warning if more records are suppressed than the search allowed."""
     share, limit = front.points[0].suppressed / max(front.rows, 1), study.search.max_suppression
     if share <= limit:
         return []
     return [f"{percent(share)} of the records are suppressed; the search that found the plan allowed {percent(limit)}."]
 
 
-def unknown(strange: Sequence[Unseen]) -> DataError:
-    """The error of values that a plan does not know."""
+def unknown_error(unknown: Sequence[UnknownValues]) -> DataError:
+    """Return the error for values that a plan does not know."""
     listed = "; ".join(
         f"{unseen.column}: {len(unseen.values)} {'value' if len(unseen.values) == 1 else 'values'} in {unseen.records} "
         f"{'record' if unseen.records == 1 else 'records'}, such as "
         f"{shortened((repr(value) if value != MISSING else '(missing)' for value in unseen.values), 3)}"
-        for unseen in strange
+        for unseen in unknown
     )
     return DataError(
-        f"the plan does not know values of {len(strange)} {'column' if len(strange) == 1 else 'columns'}: {listed}",
+        f"the plan does not know values of {len(unknown)} {'column' if len(unknown) == 1 else 'columns'}: {listed}",
         expected="values that the plan's hierarchies hold",
         remedy='unseen = "star" hides them, or search again with hierarchies that hold them',
     )

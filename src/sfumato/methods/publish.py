@@ -1,9 +1,4 @@
-"""Publish what was chosen, whatever system it is from.
-
-Check a release again, whichever system made it.
-
-Draw the front of any system as a page.
-"""
+"""Publish a choice, verify a release and draw a front as a page, for all systems."""
 
 from __future__ import annotations
 
@@ -36,12 +31,12 @@ def publish(
     state: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Release:
-    """Write a chosen point as a new release folder; the reason of the choice goes into the internal report.
+    """Write a chosen point as a new release folder; the reason for the choice is written into the internal report.
 
-    The file is read back and measured after it is written, and nothing is left if a figure differs or if it breaks
-    the study's policy; `accept` gives a reason for each rule that it may break: `{"uniques": "the file stays in the
-    safe room"}`. `name` is that of the released file, `format` csv, parquet, sav, dta or xlsx (that of the source
-    unless given), `state` the folder of the ledger, the user's own unless given.
+    The file is read back and measured after it is written. No file is left if a figure differs or if it breaks the
+    policy of the study. A reason for each rule that it may break is given by `accept`: `{"uniques": "the file stays in
+    the safe room"}`. The `name` is that of the released file. The `format` is csv, parquet, sav, dta or xlsx, by
+    default the format of the source. The folder of the ledger is `state`, by default that of the user.
 
     Args:
         choice: what `pick` or `ask` chose.
@@ -51,7 +46,7 @@ def publish(
         name: the name of the released file, without its ending.
         format: csv, parquet, sav, dta or xlsx.
         state: the folder of the ledger.
-        progress: a function that is told how far it is.
+        progress: a function that receives the progress.
 
     Returns:
         The release: its folder, its file, what was measured on it.
@@ -63,7 +58,7 @@ def publish(
 
 
 def rehearse(choice: Choice, *, state: str | Path | None = None) -> Rehearsal:
-    """What `publish` would write, measure and refuse, without writing anything that stays.
+    """Return what `publish` would write, measure and refuse; nothing is kept.
 
     >>> import sfumato as sf
     >>> front = sf.search(sf.read(sf.sample("adult")))
@@ -83,16 +78,17 @@ def verify(
 ) -> Verification:
     """Compare a release folder with what was published, and with its source if that is given.
 
-    `source` is the table (a path, or a table in memory), or a run file of one's own that says how to read it (needed
+    `source` is the table (a path, or a table in memory), or a run file of the caller that says how to read it (required
     for a query of a database). The files that an attack on a protected group learns from are never taken from the
-    folder: such a release is attacked again if `source` is the run file that names them.
+    folder. Such a release is attacked only if `source` is the run file that names them.
 
-    Pages that another version drew cannot be compared word by word: they are listed, and the release is not verified
-    unless `other_version` says that this is known. Nothing that can run or load is accepted in a page of any version.
+    Pages that another version drew cannot be compared word by word. They are listed, and the release is not verified
+    unless `other_version` states that this is known. Code that can run or load is not accepted in a page of any
+    version.
 
     Args:
         folder: the release.
-        source: the table it was made from, or a run file of one's own.
+        source: the table it was made from, or a run file of the caller.
         engine: where rows are compared.
         engine_options: its memory limit and threads.
         other_version: whether a release counts as verified although another version drew its pages.
@@ -113,14 +109,14 @@ def draw(
 ) -> Path:
     """Write the map of a front as a self-contained page; `chosen` marks a point.
 
-    `table` is the study's frequency table, where it was read before. `compare` names two points of a recoding whose
+    `table` is the frequency table of the study if it was read before. `compare` names two points of a recoding whose
     class sizes are shown side by side.
 
     Args:
         front: the front.
         path: the page to write.
         chosen: the id of a point to mark.
-        table: the study's frequency table, where it was read before.
+        table: the study's frequency table, if it was read before.
         compare: the ids of two points to show side by side.
 
     Returns:

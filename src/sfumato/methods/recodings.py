@@ -1,4 +1,4 @@
-"""The two systems that recode: levels of hierarchies, and cuts of ordered values. They share all but their search."""
+"""The two systems that recode: levels of hierarchies, and cuts of ordered values. They differ only in their search."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.front import Front
 from sfumato.methods.run import Run, Searcher
-from sfumato.methods.shared import accepted, measured_rows, search_table
+from sfumato.methods.shared import measured_rows, search_table, with_acceptances
 from sfumato.methods.system import Abilities, Publishing, Verdict
 from sfumato.plans.recodings import CutPlan, LevelPlan, RecodingPlan
 from sfumato.study import Study
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sfumato.release.verify import Verifier
 
 
-# A search waits neither for the other system nor for what only a release needs: both are imported when asked for.
+# The other system, and what only a release needs, are imported on first use: a search does not wait for them.
 
 
 def _search_lattice(study: Study, table: FrequencyTable, run: Run) -> Front:
@@ -68,7 +68,7 @@ class Recodings:
     def draft(self, choice: Choice, how: Publishing) -> Draft:
         from sfumato.release.recoding import RecodingDraft
 
-        return RecodingDraft.of(accepted(choice.front, how), choice.point, how.name, how.format)
+        return RecodingDraft.of(with_acceptances(choice.front, how), choice.point, how.name, how.format)
 
     def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
         return {"Measured on the file": measured_rows(manifest)}

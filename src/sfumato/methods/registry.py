@@ -1,4 +1,4 @@
-"""The systems by name. Everything else that knows all systems asks here."""
+"""The systems by name. Every other module that needs all systems uses this one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sfumato.release.verify import Verifier
 
 
-# Imported when first asked for: no command waits for the solvers of a system that it does not use.
+# Modules are imported on first use, so no command waits for the solvers of a system that it does not need.
 MODULES = {
     "lattice": "sfumato.methods.recodings",
     "cuts": "sfumato.methods.recodings",
@@ -28,7 +28,7 @@ MODULES = {
 
 
 def system_named(name: object) -> System:
-    """A system by its name."""
+    """Return a system by its name."""
     if not isinstance(name, str) or name not in MODULES:
         raise InputError(f'unknown system "{str(name)[:40]}"', expected="a system", remedy=nearest(str(name), MODULES))
     module: Any = importlib.import_module(MODULES[name])
@@ -37,7 +37,7 @@ def system_named(name: object) -> System:
 
 
 class Verifiers(Mapping[str, "Verifier"]):
-    """How releases are verified, by the system that made them; a system is loaded when it is asked for."""
+    """The verifiers of releases by the system that made them; a system is imported when its verifier is requested."""
 
     def __getitem__(self, name: str) -> Verifier:
         if name not in MODULES:
@@ -55,16 +55,15 @@ VERIFIERS = Verifiers()
 
 
 def load_front(folder: str | Path, run: str | Path | None = None, *, source: Any = None) -> Front:
-    """Read a front back from its folder.
+    """Read a front from its folder.
 
-    A folder that this user did not make here is data: what it says can be looked at, and the table that it names is
-    not opened. `run` is a run file of one's own, which names the table again; `source` the table itself, where it was
-    in memory.
+    A folder that this user did not make here is untrusted: its contents are shown, and the table that it names is not
+    opened. The run file `run` is the caller's and names the table. The table itself is `source` if it is in memory.
 
     Args:
         folder: the folder that `sfumato search` or `Front.save` wrote.
-        run: a run file of one's own, for a folder that was made elsewhere.
-        source: the table, where it was in memory.
+        run: a run file of the caller, for a folder that was made elsewhere.
+        source: the table, if it is in memory.
 
     Returns:
         The front.

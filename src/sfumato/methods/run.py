@@ -1,6 +1,6 @@
-"""A search while it runs: it says how far it is, is asked to stop, shows its best so far, and keeps its state.
+"""The run of a search: progress, a request to stop, the best front so far, and its state on disk.
 
-A search on disk: its state every few seconds, so that one that was broken off goes on to the same result.
+The state is written every few seconds, so an interrupted search can be resumed and ends with the same result.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
 from sfumato.version import __version__
 
-EVERY = 1.0  # seconds between two saves, at least; a state may hold millions of candidates seen, so saving is
-SHARE = 20  # kept to one part in this many of the time
-UNCOUNTED = {"threads", "evaluations"}  # settings that do not change the result, but perhaps where it ends
+EVERY = 1.0  # least number of seconds between two saves
+SHARE = 20  # saving takes at most one part in this many of the time, because a state may hold millions of candidates
+UNCOUNTED = {"threads", "evaluations"}  # settings that may change where a search ends, but not what it finds
 
 Parts = Mapping[str, Any]  # arrays by name
 
 
 class Checkpoint:
-    """The file of a search's state. It fits one study, one table and one version only."""
+    """The file with the state of a search. It is valid for one study, one table and one version only."""
 
     def __init__(self, path: Path, study: Study, fingerprint: str, every: float = EVERY) -> None:
         self.path, self.every = path, every
@@ -45,7 +45,10 @@ class Checkpoint:
         self._failed = False
 
     def save(self, state: Callable[[], Parts], now: bool = False) -> None:
-        """Write the state if it is time to; whole or not at all. A search goes on without, after a warning."""
+        """Write the state atomically if enough time has passed.
+
+        If that fails, the search continues with a warning.
+        """
         began = time.monotonic()
         if not now and began < self._next:
             return
@@ -63,7 +66,7 @@ class Checkpoint:
         self._next = ended + (max(self.every, SHARE * (ended - began)) if self.every else 0.0)
 
     def load(self) -> Parts | None:
-        """The state as it was saved; None if there is none."""
+        """Return the saved state, or None if there is none."""
         if not self.path.exists():
             return None
         try:
@@ -86,7 +89,7 @@ class Checkpoint:
 
 
 class State(Protocol):
-    """Where a search keeps its state: a file of its own, or a part of one."""
+    """The interface of a saved state: a whole file, or a part of one."""
 
     def save(self, state: Callable[[], Parts], now: bool = False) -> None: ...
     def load(self) -> Parts | None: ...
@@ -94,7 +97,7 @@ class State(Protocol):
 
 
 class Series:
-    """The states of searches that are made one after another within a larger one, all in its file."""
+    """The states of several searches within a larger one, all in the file of the larger one."""
 
     def __init__(self, whole: State, resume: bool) -> None:
         self.whole = whole
@@ -102,7 +105,7 @@ class Series:
         self._count = 0
 
     def next(self) -> State:
-        """The state of the next search: what it was before the interruption, if it had begun."""
+        """Return the state of the next search, as it was before the interruption if it had begun."""
         self._count += 1
         return _Member(self, f"{self._count}_")
 
@@ -122,49 +125,49 @@ class _Member:
         return own or None
 
     def remove(self) -> None:
-        """The search has ended: its result stays until the larger one ends, too."""
+        """Record the end of the search: its result is kept until the larger one ends."""
         self._series.parts |= self._named()
 
     def _named(self) -> dict[str, Any]:
         return {self._prefix + name: part for name, part in self._state().items()}
 
 
-Live = Callable[[Callable[[], Front]], None]  # handed a way to have the best so far, which costs only if it is used
+Live = Callable[[Callable[[], Front]], None]  # receives a function that builds the best front so far, if called
 Searcher = Callable[[Study, FrequencyTable, "Run"], Front]
 
 
 @dataclass
 class Run:
-    """How one search is watched. `stopped` says afterwards whether it was asked to stop."""
+    """The conditions of one search: how it is watched and resumed; `stopped` states if it was interrupted."""
 
     progress: Progress | None = None
     live: Live | None = None
     checkpoint: Path | None = None
     resume: bool = False
     stopped: bool = False
-    series: Series | None = None  # where the searches within this one keep their states
-    table: FrequencyTable | None = None  # what was searched, where the system works on one
+    series: Series | None = None  # the states of the searches within this one
+    table: FrequencyTable | None = None  # the table searched, if the system uses one
 
     def tell(self, done: int, total: int) -> bool:
-        """Say how far the search is; True asks it to stop."""
+        """Report the progress; return True if the caller requests a stop."""
         asked = self.progress is not None and bool(self.progress(done, total))
         self.stopped = self.stopped or asked
         return asked
 
     def show(self, front: Callable[[], Front]) -> None:
-        """Offer the best so far."""
+        """Pass a function that builds the best front so far to the listener, if there is one."""
         if self.live is not None:
             left_out = 0 if self.table is None else self.table.left_out
             self.live(lambda: front().with_left_out(left_out))
 
     def kept(self, study: Study, fingerprint: str) -> State | None:
-        """The state of the search on disk, if it is to be kept."""
+        """Return the state of the search on disk, if one is kept."""
         if self.series is not None:
             return self.series.next()
         return None if self.checkpoint is None else Checkpoint(self.checkpoint, study, fingerprint)
 
     def require_state(self) -> None:
-        """Raise if the search is to go on from a state that is not there."""
+        """Raise if a resumed search has no saved state."""
         if self.resume and self.checkpoint is None:
             raise InputError("nothing to resume", expected="a search with a checkpoint", remedy="start it again")
         if self.resume and self.checkpoint is not None and not self.checkpoint.exists():

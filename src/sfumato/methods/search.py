@@ -1,10 +1,8 @@
-"""One search for all systems.
+"""Search, questions to a front, and a preview of broken rules, for all systems.
 
-The publisher's questions, with the search at hand that answers what a front cannot.
-
-Which rules of the policy the points of a front would break: what their classes decide, before anything is published.
-
-Rules about the whole file (columns that are nearly unique, dependences, earlier releases) are checked at publication.
+The preview (`foresee`) states which rules of the policy the points of a front would break, judged by their classes.
+Rules about the complete file (columns that are nearly unique, dependences, earlier releases) are checked at
+publication.
 """
 
 from __future__ import annotations
@@ -39,11 +37,11 @@ from sfumato.release.recoding import class_findings
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
 
-IN_UNITS = ("lattice", "cuts", "channel", "groups", "local", "cells")  # the systems that count units
+IN_UNITS = ("lattice", "cuts", "channel", "groups", "local", "cells")  # systems that count units
 
 
 def refuse_units(study: Study) -> None:
-    """Raise where a system would count records although rows belong to units."""
+    """Raise if a system would count records although rows belong to units."""
     declared = [name for role in (Role.UNIT, Role.HOUSEHOLD) for name in study.named(role)]
     if declared and study.system not in IN_UNITS:
         raise StudyError(
@@ -64,21 +62,22 @@ def search(
 ) -> Front:
     """Find the front of a study, by the system that it names.
 
-    `settings` are those of the [search] section, in place of the study's own: `objectives=["k", "general_loss"]`,
+    `settings` replace the study's own settings of the [search] section: `objectives=["k", "general_loss"]`,
     `max_suppression=0.02`, `system="cuts"`. The same study, data and seed give the same front on any number of threads.
 
-    `progress=True` shows a bar; `progress(done, total)` is told how far it is, and stops it by returning True; what was
-    found is kept. `table` is the study's frequency table, where it was read before. The state of a search is written to
-    `checkpoint` every few seconds, and with `resume` it goes on from there to the front that an unbroken run finds.
-    `live` is handed, as often as progress is told, a function that gives the best so far.
+    `progress=True` shows a bar. `progress(done, total)` receives the progress and stops the search by returning True;
+    the points found so far are kept. `table` is the frequency table of the study if it was read before. The state of a
+    search is written to `checkpoint` every few seconds. With `resume` the search continues from there and finds the
+    same front as an uninterrupted search. `live` receives, as often as the progress is reported, a function that
+    returns the best front so far.
 
     Args:
         study: the table, and what its columns are.
         progress: True for a bar, or a function of the steps done and the steps in all that returns True to stop.
-        table: the study's frequency table, where it was read before.
+        table: the study's frequency table, if it was read before.
         checkpoint: a folder in which the state of the search is kept.
-        resume: whether to go on from the checkpoint.
-        live: is handed a function that gives the best so far.
+        resume: whether to continue from the checkpoint.
+        live: receives a function that returns the best front so far.
         **settings: settings of `[search]` by name, in place of the study's own.
 
     Returns:
@@ -94,11 +93,11 @@ def search(
 
 
 def run_search(study: Study, run: Run, table: FrequencyTable | None = None) -> Front:
-    """The front of a study; `run` says how the search is watched, and holds afterwards the table that was searched."""
+    """Return the front of a study; `run` states how the search is watched, and afterwards holds the table searched."""
     need_compiler("a search")
     run.require_state()
     refuse_units(study)
-    if table is None:  # a table at hand was read before, and its source may no longer exist; publication asks again
+    if table is None:  # the source of a table in memory may no longer exist; publication repeats this check
         for text in unstated_notes(study):
             warnings.warn(text, SfumatoWarning, stacklevel=2)
     return system_named(study.system).search(study, run, table)
@@ -120,26 +119,26 @@ def ask(
     search: bool = True,
     floor: Front | None = None,
 ) -> Answer:
-    """The best release within limits: most privacy, or with `min_k` or `min_l` and no loss limit the least loss.
+    """Return the best release within limits: most privacy, or least loss with `min_k` or `min_l` and no loss limit.
 
-    A question outside of the limits that the front was searched with is answered from its recodings. Where a search
-    for exactly that question takes seconds, `answer.searched` is what it finds (`answer.improved` says if it is
-    better), and a question that the recodings cannot answer is answered by it.
+    A question outside the limits of the search is answered from the recodings of the front. If a search for exactly
+    this question takes only seconds, `answer.searched` is its result, and `answer.improved` states whether it is
+    better. A question that the recodings cannot answer is answered by it.
 
     Args:
         front: the front that is asked.
         max_loss: the largest loss, as a share.
-        max_suppression: the largest share of suppressed records; the searched one unless given.
+        max_suppression: the largest share of suppressed records; by default the limit of the search.
         min_k: the smallest k.
         min_l: the smallest distinct ℓ.
-        prefer: "k" or "l", where both were sought; they are balanced otherwise.
-        table: the front's table, where it is at hand: it is not read again then.
-        folder: the folder of the front, for the commands that are offered.
+        prefer: "k" or "l", where both are objectives; by default they are balanced.
+        table: the front's table, if it was read before.
+        folder: the folder of the front, for the commands in the answer.
         search: whether a search may be run.
-        floor: a front of local recodings of the same study, whose floor the answer is compared with.
+        floor: a front of local recodings of the same study, whose lower bound the answer is compared with.
 
     Returns:
-        The answer, with what binds it and what relaxing a limit would give.
+        The answer, with the binding limits and the gain from relaxing each limit.
 
     >>> import sfumato as sf
     >>> front = sf.search(sf.read(sf.sample("adult")))
@@ -162,18 +161,18 @@ def ask(
 
 @dataclass(frozen=True)
 class Foreseen:
-    """What was looked at, by the ids of points, and which of them break which rule of the policy."""
+    """The points that were checked, by id, and which of them break which rule of the policy."""
 
     points: tuple[int, ...]
     broken: Mapping[str, tuple[int, ...]]
 
     @property
     def breaking(self) -> int:
-        """How many points break some rule."""
+        """The number of points that break a rule."""
         return len({point for points in self.broken.values() for point in points})
 
     def sentence(self) -> str:
-        """What to expect of publishing; empty where no rule is broken.
+        """Return what to expect of publishing; empty if no rule is broken.
 
         >>> Foreseen((0, 1, 2, 3), {"l": (0, 1, 2, 3), "t": (0, 1, 3)}).sentence()
         'policy: all 4 points break a rule; publish refuses them without an acceptance: l (all), t (0, 1, 3)'
@@ -194,7 +193,7 @@ class Foreseen:
         return {key: list(points) for key, points in self.broken.items()}
 
     def _listed(self, points: Sequence[int]) -> str:
-        """Ids of points, neighbours among those looked at as a range."""
+        """Return the ids of points, with neighbouring ones as a range."""
         if len(points) == len(self.points):
             return "all"
         place = {point: number for number, point in enumerate(self.points)}
@@ -208,7 +207,10 @@ class Foreseen:
 
 
 def foresee(front: Front, points: Sequence[int], table: FrequencyTable) -> Foreseen | None:
-    """What points of a front would break; None where points have no classes. `table` is that of the front's study."""
+    """Return the rules that points of a front would break; None if points have no classes.
+
+    `table` is that of the front's study.
+    """
     if not front.recodes and not all(isinstance(point.plan, BoxPlan) for point in front.points):
         return None
     broken: dict[str, list[int]] = {}
@@ -228,7 +230,7 @@ def _findings(front: Front, point: Point, table: FrequencyTable) -> Sequence[Fin
         return draft.foresee()
     draft.given = table
     if table.counts_units:
-        return draft.foresee()  # whole tuples are in one class, so all is known, in persons and households
-    # Which records of a divided tuple are in which class is drawn at publication: ℓ and t are those of one draw.
+        return draft.foresee()  # a class holds whole tuples, so nothing depends on a draw
+    # The assignment of a divided tuple's records to classes is drawn at publication: ℓ and t are those of one draw.
     classes = classes_before(study, table, point.plan, draft.plan)
     return class_findings(study, classes, RULED, draft.own_figures)

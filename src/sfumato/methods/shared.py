@@ -1,6 +1,6 @@
-"""What systems that search a frequency table share: the timed search, the acceptances, the figures of a release.
+"""Shared parts of systems that search a frequency table: the timed search, acceptances, the figures of a release.
 
-What systems whose plans are boxes share: local recoding and the suppression of cells.
+`BoxSystem` is the base of the systems whose plans are boxes: local recoding and cell suppression.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sfumato.tables.frequency import FrequencyTable
 
 
 def search_table(find: Searcher, study: Study, run: Run, table: FrequencyTable | None) -> Front:
-    """The front that a searcher finds, with the stages of the work; the table is read unless it is given."""
+    """Return the front that a searcher finds, with the stages of the work; the table is read unless it is given."""
     check_measures(study)
     with recording() as recorder:
         table = study.table() if table is None else table
@@ -34,15 +34,15 @@ def search_table(find: Searcher, study: Study, run: Run, table: FrequencyTable |
     return replace(front, tuples=table.tuples, stages=tuple(done.as_dict() for done in recorder.done))
 
 
-def accepted(front: Front, how: Publishing) -> Front:
-    """A front whose study has what a publisher accepts."""
+def with_acceptances(front: Front, how: Publishing) -> Front:
+    """Return a front whose study includes the acceptances of the publisher."""
     from sfumato.release.policy import acceptances  # only a release needs it
 
     return replace(front, study=front.study.with_accepted(acceptances(how.accept)))
 
 
 def measured_rows(manifest: Manifest) -> list[list[str]]:
-    """Suppressed records, loss and objectives as measured on a released file."""
+    """Return suppressed records, loss and objectives as measured on a released file."""
     values = {name: manifest["figures"][name]["value"] for name in manifest["point"]["values"]}
     return [
         ["suppressed", f"{number(manifest['suppressed'])} of {number(manifest['records'])}"],
@@ -53,25 +53,25 @@ def measured_rows(manifest: Manifest) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class BoxSystem(ABC):
-    """A system for each value of k, whose front shows the records themselves."""
+    """A system that finds a recoding for each value of k. Its front contains single records and is confidential."""
 
     plan: type[BoxPlan] = BoxPlan
     abilities: ClassVar[Abilities] = Abilities(resumable=True)
     title: ClassVar[str]
-    bound: ClassVar[str]  # what stands at the bound of the page
-    shown: ClassVar[str]  # what a front shows of records
+    bound: ClassVar[str]  # the label of the lower bound on the page
+    shown: ClassVar[str]  # the content of a front that is confidential
 
     @abstractmethod
     def front_of(self, study: Study, table: FrequencyTable, run: Run) -> Front:
-        """The front of a study."""
+        """Return the front of a study."""
 
     @abstractmethod
     def columns(self, front: Front) -> Mapping[str, list[str]]:
-        """What is shown of the points of a front."""
+        """Return the columns that a table of the points of a front shows."""
 
     @abstractmethod
     def counted(self, manifest: Manifest) -> list[str]:
-        """What a release has many of, and how many."""
+        """Return the name and the number of what a release consists of, such as its classes."""
 
     def unit(self, study: Study) -> str:  # noqa: ARG002
         return "values of k"
@@ -98,21 +98,21 @@ class BoxSystem(ABC):
 
 
 def salt_of(seed: int | None) -> str | None:
-    """The salt by which records of a tuple are told apart: drawn at publication unless a test fixes it."""
+    """Return the salt that separates records of a tuple: None draws it at publication, and only a test sets it."""
     return None if seed is None else f"test {seed}"
 
 
 def ratio(point: Point) -> str:
-    """How many times its bound a point loses."""
+    """Return the ratio of a point's loss to its lower bound, as text."""
     return f"{point.details['ratio']:.3f}" if "ratio" in point.details else "–"
 
 
 def times_bound(manifest: Mapping[str, Any], loss: float, bound: float) -> float | None:
-    """Return how many times its bound a release loses, without the records left out; None where the bound is 0."""
+    """Return the ratio of a release's loss to a lower bound, without the records left out; None if the bound is 0."""
     entered = [loss_of_entered(one, manifest["records"], manifest["left_out"]) for one in (loss, bound)]
     return entered[0] / entered[1] if entered[1] > 0 else None
 
 
 def without_left_out(manifest: Mapping[str, Any]) -> str:
-    """Return what a ratio to a bound is without, in a clause."""
+    """Return a clause that names the records excluded from a ratio to a lower bound."""
     return " without the records left out because of missing values" if manifest["left_out"] else ""

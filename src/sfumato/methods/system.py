@@ -1,8 +1,7 @@
-"""What a system offers. Everything that works for all systems is written against this, and nothing else of them.
+"""The interface of a system. Code for all systems uses this interface and nothing else of a system.
 
-What a search is asked for: measures as goals, by the names a run file gives them; and what can be checked of it.
-
-What was saved against what was worked out again: the first thing in which they differ.
+The module also has the checks of what a search is asked for (objectives, weights, algorithm), and `first_unlike`,
+which compares saved figures with computed ones.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a search achieved: sentences for its user, and whether the request was met."""
+    """The result of a search in sentences, and whether the request was met."""
 
     sentences: tuple[str, ...] = ()
     met: bool = True
@@ -41,7 +40,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Publishing:
-    """How a release is to be made: rules that may be broken, name and format of the file, who is told how far it is."""
+    """How a release is made: rules that may be broken, name and format of the file, and the listener for progress."""
 
     accept: Mapping[str, str] | Sequence[Acceptance] = ()
     name: str | None = None
@@ -61,32 +60,32 @@ class Abilities:
 
 
 class System(Protocol):
-    """What a system offers: a search that gives a front, how its plans are read back, and its words for them."""
+    """The interface of a system: a search that returns a front, how its plans are read back, and its words for them."""
 
     name: str
     abilities: Abilities
     plan: type[Plan]
     plans: str  # what its plans are called
-    apply: Callable[[Applying], Draft] | None  # how its plans are applied to another table, where that is its own way
+    apply: Callable[[Applying], Draft] | None  # applies its plans to another table, if it has its own way
 
     @property
     def verifier(self) -> Verifier:
-        """How its releases are checked again."""
+        """How its releases are verified."""
 
     def unit(self, study: Study) -> str:
-        """What the progress of its search counts."""
+        """Return what the progress of its search counts."""
 
     def search(self, study: Study, run: Run, table: FrequencyTable | None = None) -> Front:
-        """Find the front of a study; `table` is the frequency table, where the system works on one and has it."""
+        """Find the front of a study; `table` is the frequency table, if the system uses one and it was read before."""
 
     def verdict(self, front: Front) -> Verdict:
-        """What the search achieved, in sentences, and whether it did what it was to do."""
+        """Return what the search achieved, in sentences, and whether the request was met."""
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
-        """The release of a point, to be written, read back and measured."""
+        """Return the draft of a point, to be written, read back and measured."""
 
     def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
-        """What was measured on a released file, as rows of tables by their titles."""
+        """Return the figures measured on a released file, as rows of tables by their titles."""
 
     def page(
         self,
@@ -95,14 +94,14 @@ class System(Protocol):
         compare: tuple[int, int] | None,
         table: FrequencyTable | None = None,
     ) -> str:
-        """The front as a page."""
+        """Return the front as a page."""
 
     def columns(self, front: Front) -> Mapping[str, list[str]]:
-        """The points as columns of a table for a terminal, beyond their ids and objectives."""
+        """Return the points as columns of a table for a terminal, in addition to their ids and objectives."""
 
 
 def goal_of(study: Study, name: str, direction: str | None, limit: float | None = None) -> Goal:
-    """A measure to seek or to limit, by its name or an alias, with the parameters that the run file gives it."""
+    """Return a measure as an objective or a constraint, by name or alias, with the parameters of the run file."""
     if name not in names():
         raise StudyError(f'unknown objective "{name}"', expected="a measure", remedy=nearest(name, names()))
     chosen = measure(name).with_settings(study.measures)
@@ -110,20 +109,20 @@ def goal_of(study: Study, name: str, direction: str | None, limit: float | None 
 
 
 def demanded_size(settings: SearchSettings) -> int:
-    """The class size that is demanded and not sought: exactly the classes below it are suppressed; 0 for none."""
+    """Return the class size below which exactly all classes are suppressed; 0 if k is an objective or has no limit."""
     if K.name not in settings.constraints or K.name in [objective.name for objective in settings.named]:
         return 0
     return math.ceil(settings.constraints[K.name])
 
 
 def check_measures(study: Study) -> None:
-    """Raise unless every measure that is given parameters is known and has them."""
+    """Raise unless every measure with parameters is known and accepts them."""
     for name, given in study.measures.items():
         measure(name).with_parameters(given)
 
 
 def check_algorithm(settings: SearchSettings, system: str) -> None:
-    """Raise unless the algorithm is one of the system's."""
+    """Raise unless the algorithm belongs to the system."""
     known = ALGORITHMS[system]
     if settings.method not in known:
         raise StudyError(
@@ -134,7 +133,7 @@ def check_algorithm(settings: SearchSettings, system: str) -> None:
 
 
 def check_weights(settings: SearchSettings, table: FrequencyTable) -> None:
-    """Raise unless weights are of quasi-identifiers."""
+    """Raise unless all weights are for quasi-identifiers and one is above 0."""
     unknown = [name for name in settings.weights if name not in table.columns]
     if unknown:
         raise StudyError(
@@ -147,16 +146,16 @@ def check_weights(settings: SearchSettings, table: FrequencyTable) -> None:
 
 
 def number(value: float) -> float:
-    """A whole number as one."""
+    """Return a float as an integer if it is a whole number."""
     return int(value) if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else float(value)
 
 
 CLOSE = 1e-9
-NOTHING = 1e-13  # errors of large tables are small, and none of them may be lost
+NOTHING = 1e-13  # absolute tolerance: the errors of large tables are small figures, and must be compared too
 
 
 def first_unlike(one: Any, two: Any, unchecked: Collection[str] = (), name: str = "") -> tuple[str, Any, Any] | None:
-    """The first entry in which two records differ by more than rounding: its name and both values.
+    """Return the name and both values of the first entry in which two records differ by more than rounding.
 
     >>> first_unlike({"a": [1, 2.0]}, {"a": [1, 2.5]}), first_unlike({"a": 1.0}, {"a": 1.0 + 1e-12})
     (('a.1', 2.0, 2.5), None)
@@ -179,5 +178,5 @@ def first_unlike(one: Any, two: Any, unchecked: Collection[str] = (), name: str 
 
 
 def shown(value: Any) -> str:
-    """A value in a message, not too long."""
+    """Return a value as a short text for a message."""
     return f"{value:.6g}" if isinstance(value, float) else str(value)[:80]

@@ -15,7 +15,7 @@ from tests.release.fronts import ANYTHING
 import sfumato as sf
 from sfumato.errors import StudyError, UnreachableError
 from sfumato.methods.cells.exact import Program, solve
-from sfumato.methods.cells.matching import completed, restored, supported
+from sfumato.methods.cells.matching import release_support, source_support, without_needless
 from sfumato.methods.cells.patterns import Blanks
 
 Rows = list[tuple[int, ...]]
@@ -132,11 +132,11 @@ def test_the_program_finds_the_fewest_cells(strict: bool) -> None:
 @given(ROWS, st.integers(2, 3))
 def test_the_quick_way_agrees_with_k_and_is_above_its_bound(rows: Rows, k: int) -> None:
     empty = blanks_of(rows, [0] * len(rows))
-    first = supported(empty.codes, empty.counts, k, EQUAL, ALL)
+    first = source_support(empty.codes, empty.counts, k, EQUAL, ALL)
     assert first is not None
-    quick = completed(first, k, EQUAL, ALL, len(rows))
+    quick = release_support(first, k, EQUAL, ALL, len(rows))
     assert quick is not None
-    found = restored(quick, k, EQUAL)
+    found = without_needless(quick, k, EQUAL)
     for one in (quick, found):
         source, released = one.agreeing()
         assert min(source.min(), released.min()) >= k
@@ -157,13 +157,13 @@ FEW: list[Rows] = [
 def test_no_more_records_are_blank_altogether_than_may_be(rows: Rows) -> None:
     """With a record more to blank there is a way, or a cheaper one; neither the program nor the quick way takes it."""
     empty, everybody = blanks_of(rows, [0] * len(rows)), len(rows)
-    first = supported(empty.codes, empty.counts, 2, EQUAL, ALL)
+    first = source_support(empty.codes, empty.counts, 2, EQUAL, ALL)
     assert first is not None
     for whole in range(2):
         program = Program(empty.codes, empty.counts, 2, EQUAL, ALL, np.full(3, everybody), whole, strict=False)
         found, expected = solve(program)[0], best(rows, 2, False, whole)
         assert (None if found is None else found.cost(EQUAL)) == expected
-        for one in (found, completed(first, 2, EQUAL, ALL, whole)):
+        for one in (found, release_support(first, 2, EQUAL, ALL, whole)):
             assert one is None or int(one.count[one.mask == 7].sum()) <= whole
 
 
@@ -294,7 +294,11 @@ def test_the_cells_that_protect_testdata(reading: str, shared: Path) -> None:
     names = pd.read_csv(shared / "data/sdcmicro/testdata.csv", nrows=1).columns
     columns = {name: {"role": "quasi_identifier" if name in KEYS else "drop"} for name in names}
     study = sf.Study(
-        data={"path": str(shared / "data/sdcmicro/testdata.csv")},
+        data={
+            "path": str(shared / "data/sdcmicro/testdata.csv"),
+            "unit": "row",
+            "unit_reason": "sdcMicro counts every row as a person",
+        },
         columns=columns,
         search={"system": "cells"},
         cells={"k": [2, 3, 5], "reading": reading, "effort": 20, "passes": 30},

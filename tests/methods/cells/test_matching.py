@@ -16,7 +16,7 @@ import pytest
 import sfumato as sf
 from sfumato.auditing.uniqueness import Uniqueness, WholeFile
 from sfumato.methods.cells import matching
-from sfumato.methods.cells.matching import completed, possible, restored, supported
+from sfumato.methods.cells.matching import possible, release_support, source_support, without_needless
 from sfumato.methods.cells.patterns import Blanks
 from sfumato.release.manifest import MANIFEST
 from sfumato.release.policy import Evidence, PolicyError, policy_findings
@@ -117,9 +117,9 @@ def test_adult_with_nine_columns_takes_at_most_a_minute_and_two_gigabytes() -> N
     table = sf.read(sf.sample("adult").with_name("cuts.toml")).table()
     codes, allowed, weights = table.codes.T.copy(), np.ones(9, dtype=np.bool_), np.ones(9)
     assert (codes.shape[1], int(table.counts.sum())) == (9, 32_561)
-    first = supported(codes, table.counts, 5, weights, allowed)
+    first = source_support(codes, table.counts, 5, weights, allowed)
     assert first is not None
-    pairwise = completed(first, 5, weights, allowed, 60)
+    pairwise = release_support(first, 5, weights, allowed, 60)
     assert pairwise is not None
     assert min(int(side.min()) for side in pairwise.agreeing()) >= 5
     tracemalloc.start()
@@ -219,11 +219,11 @@ def test_a_search_strengthens_what_agrees_only_pair_by_pair(tmp_path: Path) -> N
     study = visitors(tmp_path)
     table = study.table()
     codes, allowed, weights = table.codes.T.copy(), np.ones(3, dtype=np.bool_), np.ones(3)
-    first = supported(codes, table.counts, 3, weights, allowed)
+    first = source_support(codes, table.counts, 3, weights, allowed)
     assert first is not None
-    pairwise = completed(first, 3, weights, allowed, 60)
+    pairwise = release_support(first, 3, weights, allowed, 60)
     assert pairwise is not None
-    pairwise = restored(pairwise, 3, weights)
+    pairwise = without_needless(pairwise, 3, weights)
     before = possible(pairwise)
     assert before is not None
     assert not before.reaches(3)

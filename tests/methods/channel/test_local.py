@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.base.arrays import Floats
 from sfumato.measures import channel as measures
 from sfumato.methods.channel.local_dp import LocalSearch
-from sfumato.methods.channel.search import best_subset, errors_beside, hadamard_response, subset_selection
+from sfumato.methods.channel.search import best_subset, hadamard_response, mechanism_errors, subset_selection
 from sfumato.methods.search import search
 
 RECORDS = 10_000
@@ -41,7 +41,7 @@ def test_two_categories_by_hand() -> None:
 def test_the_table_of_uniform_shares(categories: int, epsilon: float) -> None:
     prior = np.full(categories, 1 / categories)
     sampling = measures.undisguised_error(prior, RECORDS)
-    beside = {name: error - sampling for name, error in errors_beside(prior, RECORDS, epsilon).items()}
+    beside = {name: error - sampling for name, error in mechanism_errors(prior, RECORDS, epsilon).items()}
     grr, subset, size, oue, olh = TABLE[categories, epsilon]
     for name, expected in (("GRR", grr), ("subset selection", subset), ("OUE", oue), ("OLH", olh)):
         assert beside[name] == pytest.approx(expected, rel=5e-4), name
@@ -94,7 +94,7 @@ def _closed(name: str, prior: Floats, epsilon: float) -> None:
     spread = measures.spread(optimum.matrix, prior)
     assert optimum.lower_bound <= spread * (1 + 1e-12), name
     assert spread / optimum.lower_bound - 1 < 1e-5, name
-    beside = errors_beside(prior, RECORDS, epsilon)
+    beside = mechanism_errors(prior, RECORDS, epsilon)
     assert min(beside.values()) >= measures.error(optimum.matrix, prior, RECORDS) * (1 - 1e-5), name
 
 

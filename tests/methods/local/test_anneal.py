@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.methods.local import oracle
 from tests.methods.local.tables import Rows, cells_of, tiny_tables
 from tests.methods.local.test_local import AGE_AND_SEX, FOUR, quiet
 
-from sfumato.methods.local import anneal, oracle
+from sfumato.methods.local import anneal
 from sfumato.methods.local.model import Classes, Labels
 from sfumato.methods.local.search import Solver
 
@@ -46,7 +47,7 @@ def members(labels: Labels, held: anneal.Records, codes: np.ndarray) -> list[lis
 def test_two_crossed_pairs_by_hand() -> None:
     """k = 2, ages 0 to 3, women and men: {0, 2} and {1, 3} both mix the sexes; {0, 1} and {2, 3} lose 1/6 each."""
     solver = Solver(AGE_AND_SEX, cells_of(FOUR), 0, 1)
-    owner = np.array([0, 1, 0, 1])[np.argsort(solver.back)][solver.back]
+    owner = np.array([0, 1, 0, 1])[np.argsort(solver.order)][solver.order]
     crossed = Classes.of(solver.labels, solver.cells, np.arange(4), owner, solver.cells.counts)
     assert crossed.loss == pytest.approx(5 / 6)
     better = solver.annealed(crossed, 2, 10, state(1), quiet)
@@ -62,7 +63,7 @@ def test_every_change_keeps_records_sizes_and_costs(table: tuple[Labels, Rows], 
     sizes, held = held_records(solver, one_class(solver), k)
     before = float((held.cost * held.rows).sum())
     codes = solver.cells.codes
-    change = anneal.anneal(labels, sizes, codes, held, k, 400, 5.0, 1.0, anneal.luck_of(), state(seed))
+    change = anneal.anneal(labels, sizes, codes, held, k, 400, 5.0, 1.0, anneal.increase_table(), state(seed))
     lists = members(labels, held, codes)
     assert all(len(own) >= k for own in lists if own)
     assert Counter(row for own in lists for row in own) == Counter(rows)
@@ -111,7 +112,7 @@ def test_of_a_tuple_of_very_many_records_few_take_part() -> None:
     rows: Rows = ((0, 0),) * 1000 + ((1, 0),)
     solver = Solver(AGE_AND_SEX, cells_of(rows), 0, 1)
     _, held = held_records(solver, one_class(solver), 2)
-    assert len(held.cell) == anneal.LENT * 2 + 1
+    assert len(held.cell) == anneal.LARGE * 2 + 1
     better = solver.annealed(one_class(solver), 2, 3, state(1), quiet)
     assert better.rows.sum() == 1001
     assert better.loss * 1001 == pytest.approx(2 / 6)

@@ -14,7 +14,7 @@ from tests.release.fronts import ANYTHING, write_csv
 import sfumato as sf
 from sfumato.measures.registry import measure
 from sfumato.methods.local import apply
-from sfumato.methods.local.apply import cheapest_first, fitted_classes
+from sfumato.methods.local.apply import assign_to_boxes, cheapest_first
 from sfumato.tables.frequency import FrequencyTable
 
 LIMIT = [(measure("distinct_l"), 2.0)]
@@ -74,7 +74,7 @@ def test_classes_hold_what_was_promised(tmp_path: Path, seed: int, limited: bool
     high = np.minimum(low + rng.integers(1, 4, (12, 2)), [len(d.labels) for d in table.domains])
     costs = (high - low).sum(axis=1) / 10
     limits = LIMIT if limited else []
-    of, box, count = fitted_classes(codes, table, low, high, costs, 4, limits)
+    of, box, count = assign_to_boxes(codes, table, low, high, costs, 4, limits)
     assert np.bincount(of, weights=count).tolist() == table.counts.tolist()
     kept = box >= 0
     inside = codes[:, of[kept]].T
@@ -89,7 +89,7 @@ def test_classes_hold_what_was_promised(tmp_path: Path, seed: int, limited: bool
         for a, b, value in rows:
             ill.setdefault(where[tuples[str(a), str(b)]], set()).add(value)
         assert all(len(values) >= 2 for i, values in ill.items() if i >= 0)
-    again = fitted_classes(codes, table, low, high, costs, 4, limits)
+    again = assign_to_boxes(codes, table, low, high, costs, 4, limits)
     assert all(np.array_equal(one, other) for one, other in zip((of, box, count), again, strict=True))
     order = np.lexsort((np.arange(12), costs))
     first = np.array(plain(codes, table.counts, low[order], high[order], 4))
@@ -107,9 +107,9 @@ def test_a_box_that_was_dissolved_is_filled_by_what_others_spare(tmp_path: Path)
     codes = np.stack(table.codes).astype(np.int32)
     low, high, costs = np.array([[1, 0], [0, 0]]), np.array([[3, 1], [2, 1]]), np.array([0.1, 0.2])
     expected = [(0, 1, 2), (1, 0, 1), (1, 1, 1), (2, 0, 3), (3, -1, 1)]
-    assert entries(*fitted_classes(codes, table, low, high, costs, 3, [])) == expected
+    assert entries(*assign_to_boxes(codes, table, low, high, costs, 3, [])) == expected
     whole = [(0, -1, 2), (1, 0, 2), (2, 0, 3), (3, -1, 1)]  # 2 alone would have one value of ill
-    assert entries(*fitted_classes(codes, table, low, high, costs, 3, LIMIT)) == whole
+    assert entries(*assign_to_boxes(codes, table, low, high, costs, 3, LIMIT)) == whole
 
 
 def test_a_box_lends_what_a_third_gives_it_back(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_box_lends_what_a_third_gives_it_back(tmp_path: Path) -> None:
     table = table_of(tmp_path, [(0, 0, "x"), (1, 0, "x"), (1, 0, "y"), (2, 0, "x"), (3, 0, "y"), (3, 0, "x")])
     codes = np.stack(table.codes).astype(np.int32)
     low, high = np.array([[2, 0], [1, 0], [0, 0]]), np.array([[4, 1], [3, 1], [2, 1]])
-    fitted = fitted_classes(codes, table, low, high, np.array([0.1, 0.2, 0.3]), 2, [])
+    fitted = assign_to_boxes(codes, table, low, high, np.array([0.1, 0.2, 0.3]), 2, [])
     assert entries(*fitted) == [(0, 2, 1), (1, 1, 1), (1, 2, 1), (2, 1, 1), (3, 0, 2)]
 
 
@@ -125,7 +125,7 @@ def test_no_box_at_all(tmp_path: Path) -> None:
     table = table_of(tmp_path, [(0, 0, "x"), (1, 0, "y")])
     codes = np.stack(table.codes).astype(np.int32)
     none = np.empty((0, 2), dtype=np.int64)
-    assert entries(*fitted_classes(codes, table, none, none, np.empty(0), 2, LIMIT)) == [(0, -1, 1), (1, -1, 1)]
+    assert entries(*assign_to_boxes(codes, table, none, none, np.empty(0), 2, LIMIT)) == [(0, -1, 1), (1, -1, 1)]
 
 
 @pytest.mark.parametrize("constraints", [{}, {"distinct_l": 2}])

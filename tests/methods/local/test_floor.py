@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.methods.local import oracle
 from tests.methods.local.tables import Rows, cells_of, tiny_tables
 from tests.methods.local.test_local import AGE_AND_SEX, FOUR, solved
 from tests.release.fronts import small
@@ -21,8 +22,14 @@ from sfumato.base.formats import read_numbers, write_numbers
 from sfumato.cli import run
 from sfumato.errors import DataError
 from sfumato.front import PRICE_UNIT, PRICES
-from sfumato.methods.local import oracle
-from sfumato.methods.local.floor import check_floor, check_front, dual_bound, floor_of, label_model, lifted
+from sfumato.methods.local.floor import (
+    check_floor,
+    check_front,
+    dual_bound,
+    label_model,
+    lower_bound,
+    recoding_bound,
+)
 from sfumato.methods.local.model import Labels
 from sfumato.methods.local.search import Solver, model_of
 from sfumato.methods.registry import load_front
@@ -32,8 +39,8 @@ def floors(
     labels: Labels, rows: Rows, k: int, passes: int = 12, paid: Callable[[Solver], np.ndarray] | None = None
 ) -> tuple[Solver, float, np.ndarray]:
     solver = Solver(labels, cells_of(rows), 0, 1)
-    first = floor_of(k, np.minimum(solver.bound(k), 1.0), solver.cells.counts)
-    start = first if paid is None else lifted(labels, solver.cells, first, paid(solver), 10**9)
+    first = lower_bound(k, np.minimum(solver.cheapest_costs(k), 1.0), solver.cells.counts)
+    start = first if paid is None else recoding_bound(labels, solver.cells, first, paid(solver), 10**9)
     assert start.loss >= first.loss
     last = dual_bound(labels, solver.cells, start, passes, 10**9)
     assert last.loss >= first.loss
@@ -108,7 +115,7 @@ def test_a_forged_certificate_fails(table: tuple[Labels, Rows], k: int, which: i
 
 def test_a_pass_beyond_its_budget_proves_nothing_more() -> None:
     solver = Solver(AGE_AND_SEX, cells_of(FOUR), 0, 1)
-    first = floor_of(2, solver.bound(2), solver.cells.counts)
+    first = lower_bound(2, solver.cheapest_costs(2), solver.cells.counts)
     assert dual_bound(AGE_AND_SEX, solver.cells, first, 5, budget=0).loss == first.loss
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.methods.local import oracle
 from tests.methods.local.tables import Rows, cells_of, in_order, tiny_tables
 
-from sfumato.methods.local import oracle
 from sfumato.methods.local.boxes import box_costs, sorted_pool, work_of
 from sfumato.methods.local.model import Classes, Column, Labels, labels_of
 from sfumato.methods.local.orders import Orders, divide, reflected, search_orders
-from sfumato.methods.local.search import Solver, front_of
+from sfumato.methods.local.search import Solver, non_dominated
 
 FOUR: Rows = ((0, 0), (1, 0), (2, 1), (3, 1))  # an age among four, and one of two sexes
 AGE_AND_SEX = labels_of([Column([1, 1, 1, 1]), Column([1, 1])])
@@ -36,7 +36,7 @@ def test_four_records_by_hand() -> None:
     assert found.loss == pytest.approx(1 / 6)
     assert found.rows.tolist() == [2, 2]
     assert (found.low.tolist(), found.high.tolist()) == ([[0, 0], [2, 1]], [[2, 1], [4, 2]])
-    assert Solver(AGE_AND_SEX, cells_of(FOUR), 0, 1).floor(2) == pytest.approx(1 / 6)
+    assert Solver(AGE_AND_SEX, cells_of(FOUR), 0, 1).box_bound(2) == pytest.approx(1 / 6)
 
 
 def test_the_records_of_a_tuple_are_divided_where_that_pays() -> None:
@@ -108,7 +108,7 @@ def test_the_box_of_a_record_is_the_cheapest_of_all_boxes(table: tuple[Labels, R
 def test_no_method_is_below_the_optimum_and_no_floor_above_it(table: tuple[Labels, Rows], k: int) -> None:
     labels, rows = table
     least = oracle.optimum(labels, rows, k)
-    assert Solver(labels, cells_of(rows), 0, 1).floor(k) <= least + 1e-9
+    assert Solver(labels, cells_of(rows), 0, 1).box_bound(k) <= least + 1e-9
     found = solved(labels, rows, k)
     assert found is not None
     assert found.rows.min() >= k
@@ -136,7 +136,7 @@ def test_a_front_has_no_beaten_point() -> None:
     solver = Solver(AGE_AND_SEX, cells_of(FOUR), 0, 1)
     orders = solver.candidates([2, 4], 6, quiet)
     points = [solver.solve(k, orders[k], boxes=True, effort=0, tell=quiet) for k in (2, 4)]
-    found = front_of([point for point in points if point is not None])
+    found = non_dominated([point for point in points if point is not None])
     assert [(point.k, round(point.classes.loss, 6)) for point in found] == [(2, round(1 / 6, 6)), (4, 1.0)]
 
 

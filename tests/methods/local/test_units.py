@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.methods.local import oracle
 from tests.methods.local.tables import Rows, cells_of, tiny_tables
 from tests.release.fronts import ANYTHING
 from tests.release.visits import KEYS, figures, linked, person_figures, visits
@@ -19,8 +20,7 @@ from tests.release.visits import KEYS, figures, linked, person_figures, visits
 import sfumato as sf
 from sfumato.errors import DataError, StudyError, UnreachableError
 from sfumato.front import Point
-from sfumato.methods.local import oracle
-from sfumato.methods.local.floor import check_floor, check_front, dual_bound, floor_of, lifted
+from sfumato.methods.local.floor import check_floor, check_front, dual_bound, lower_bound, recoding_bound
 from sfumato.methods.local.model import Cells, Labels
 from sfumato.methods.local.search import Solver, search_local
 from sfumato.methods.run import Run
@@ -149,9 +149,9 @@ def test_no_floor_in_persons_is_above_the_optimum(table: tuple[Labels, Rows], k:
     if not np.isfinite(best):
         return
     solver = Solver(labels, Cells(cells.codes, persons, cells.counts), 0, 1)
-    first = floor_of(k, np.minimum(solver.bound(k), 1.0), solver.cells.lost)
+    first = lower_bound(k, np.minimum(solver.cheapest_costs(k), 1.0), solver.cells.lost)
     paid = np.array([data.draw(st.sampled_from([0.1, 0.5, 1.0])) for _ in tuples])
-    for start in (first, lifted(labels, solver.cells, first, paid, 10**9)):
+    for start in (first, recoding_bound(labels, solver.cells, first, paid, 10**9)):
         last = dual_bound(labels, solver.cells, start, 12, 10**9)
         assert first.loss <= last.loss <= best + 1e-9
         model, codes = oracle.model_of(labels), solver.cells.codes

@@ -1,1 +1,1 @@
-"""Local suppression: the fewest single cells blanked so that the file is k-anonymous, in one of two readings."""
+"""Cell suppression: single cells of a table are blanked."""

@@ -1,8 +1,8 @@
-"""Cell suppression as an integer program, for tables that are small enough: the fewest cells, with a proof.
+"""Cell suppression as an integer program for small tables: the fewest blank cells, with a proof.
 
-A variable for each tuple and mask says how many of its records are released so. Strict reading: a pattern is used by
-nobody or by at least k. Agreeing reading: only patterns that agree with k source records are used, and every tuple is
-agreed with by at least k released records.
+Each tuple and mask has a variable: the number of its records that are released with this mask. In the strict reading a
+pattern is used by no record or by at least k. In the (k, k)-anonymity reading (`reading = "agreeing"`) every pattern
+agrees with at least k source records, and every tuple agrees with at least k released records.
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ from scipy.sparse import coo_array
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.methods.cells.patterns import Blanks, mask_costs, masks_by_cost, numbered
 
-NODES = 20_000  # of the branch and bound: a budget that is the same on every machine
-TOLERANCE = 1e-6  # of the solver, where the dearest cell costs 1
-APART = 1e-4  # weights that are further apart than this are beyond its tolerance
+NODES = 20_000  # limit of the branch and bound; unlike a time limit it is the same on every machine
+TOLERANCE = 1e-6  # of the solver, where the most expensive cell costs 1
+APART = 1e-4  # smallest ratio of two weights that the solver can distinguish
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A problem: tuples and counts, k, what a blank costs, which columns may be blanked and how often, and how many
-    records may be suppressed (strict) or blank altogether (agreeing)."""
+    """A problem: tuples and counts, k, the cost of a blank in each column, and the limits.
+
+    `allowed` are the columns that may have blanks, `caps` the largest number of blanks in each. `budget` is the number
+    of records that may be suppressed (strict) or blank in every column ((k, k)-anonymity).
+    """
 
     codes: Codes
     counts: Counts64
@@ -37,30 +40,33 @@ class Program:
 
 
 def variables(columns: int, tuples: int) -> int:
-    """How many variables a problem has."""
+    """Return the number of variables of a problem."""
     return tuples << columns
 
 
 def comparable(weights: Floats) -> bool:
-    """Whether the solver can tell the weights apart from nothing: its tolerance is that of the dearest cell."""
+    """Return whether the solver can distinguish the smallest weight from zero.
+
+    Its tolerance is relative to the largest weight.
+    """
     return float(weights[weights > 0].min(initial=np.inf)) >= APART * float(weights.max())
 
 
 def cost_of(blanks: Blanks, weights: Floats) -> float:
-    """What blanks cost: the cells, and all cells of records that are suppressed."""
+    """Return the cost of blanks: their cells, and all cells of suppressed records."""
     gone = int(blanks.counts.sum()) - int(blanks.count.sum())
     return blanks.cost(weights) + gone * float(weights.sum())
 
 
 def proven(blanks: Blanks, bound: float, weights: Floats) -> bool:
-    """Whether blanks cost no more than their bound, to the tolerance of the solver."""
+    """Return whether blanks cost no more than their lower bound, to the tolerance of the solver."""
     return cost_of(blanks, weights) <= bound + TOLERANCE * float(weights.max())
 
 
 def solve(problem: Program) -> tuple[Blanks | None, float | None]:
-    """The cheapest blanks and a bound that no others go below; None where there are none, or none was found in time.
+    """Return the cheapest blanks and a lower bound; None for what does not exist or was not found within the budget.
 
-    The solver's tolerances are absolute, so it is given weights of which the largest is 1.
+    The tolerances of the solver are absolute, so weights are scaled to a largest weight of 1.
     """
     codes, counts, k = problem.codes, problem.counts, problem.k
     size, columns = codes.shape
@@ -147,7 +153,7 @@ def solve(problem: Program) -> tuple[Blanks | None, float | None]:
 
 
 def _agreement(held: list[Counts64], tuple_of: Counts64, mask_of: Counts64) -> tuple[Counts64, Counts64]:
-    """Pairs of a tuple and a variable whose pattern agrees with it."""
+    """Return the pairs of a tuple and a variable whose pattern agrees with it."""
     rows, columns = [], []
     for number, keys in enumerate(held):
         some = np.flatnonzero(mask_of == number)

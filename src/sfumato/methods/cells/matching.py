@@ -1,17 +1,16 @@
-"""The (k, k) reading for tables of any size: each record its cheapest supported pattern, then more blanks where needed.
+"""(k, k)-anonymity for tables of any size, by heuristics, and its audit by matching.
 
-The first step is exact for one half of the reading, every pattern agrees with k source records, so its cost is a bound
-of the whole. The second blanks further cells of the records that come nearest to a source record with too few released
-ones, which never undoes the first. A solution of the strict reading is one of this reading too. Both are then gone
-through once more, and every blank that is not needed is taken back.
+First, `source_support` blanks the cheapest cells such that every pattern agrees with k source records. It is exact for
+this half of the requirement, so its cost is a lower bound for both halves. Then `release_support` blanks further cells,
+until every source record agrees with k released ones; this never undoes the first half. It changes the records closest
+to the source record that agrees with too few. A solution of the strict reading satisfies (k, k)-anonymity too. Finally,
+`without_needless` takes back every blank of a solution that is not needed.
 
-Matching: which released rows can belong to a person if every row is assigned to a different source record.
-
-Every released row belongs to some source record, so an assignment gives each row a source record of its own that it
-agrees with; source records may be left over, as suppressed ones are. A row is possible for a person if some assignment
-gives it to that person. The publisher's own assignment is known. From it, a row is possible for a person exactly if
-both are in one strongly connected component of the residual graph, to which one more node belongs that is joined to
-the source records that are left over (docs/cells.md). Records with equal values are one node with a count.
+Matching: every released row belongs to some source record, so an assignment gives each row a different source record
+that it agrees with. Source records may remain, as suppressed ones do. A row is possible for a person if some assignment
+gives it to that person. One assignment is known: that of the publisher. With it, a row is possible for a person exactly
+if both are in one strongly connected component of the residual graph. The graph has one more node, which is joined to
+the source records that remain (docs/cells.md). Records with equal values are one node with a count.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from sfumato.methods.cells.patterns import Blanks, mask_costs, masks_by_cost, nu
 from sfumato.release.policy import MATCHING_K, MATCHING_PEOPLE
 
 
-def supported(codes: Codes, counts: Counts64, k: int, weights: Floats, allowed: Flags) -> Blanks | None:
-    """For each tuple the cheapest mask whose pattern agrees with k source records; None where a tuple has none."""
+def source_support(codes: Codes, counts: Counts64, k: int, weights: Floats, allowed: Flags) -> Blanks | None:
+    """Return for each tuple the cheapest mask whose pattern agrees with k source records; None if a tuple has none."""
     left = np.arange(len(counts))
     masks = np.full(len(counts), -1, dtype=np.int64)
     for mask in masks_by_cost(codes.shape[1], weights, allowed).tolist():
@@ -43,8 +42,8 @@ def supported(codes: Codes, counts: Counts64, k: int, weights: Floats, allowed: 
     return None
 
 
-def completed(blanks: Blanks, k: int, weights: Floats, allowed: Flags, whole: int) -> Blanks | None:
-    """Blank more until every source record agrees with k released ones, at most `whole` of them blank altogether."""
+def release_support(blanks: Blanks, k: int, weights: Floats, allowed: Flags, whole: int) -> Blanks | None:
+    """Add blanks until every source record agrees with k released ones; at most `whole` records become fully blank."""
     codes, counts = blanks.codes, blanks.counts
     of, mask, count = blanks.of.tolist(), blanks.mask.tolist(), blanks.count.tolist()
     _, released = blanks.agreeing()
@@ -88,8 +87,8 @@ def _agree(codes: Codes, of: int, mask: int) -> Flags:
     return np.asarray((codes[:, kept] == codes[of, kept]).all(axis=1))
 
 
-def restored(blanks: Blanks, k: int, weights: Floats) -> Blanks:
-    """The same with the blanks taken back that the reading does not need, dear columns first, record by record."""
+def without_needless(blanks: Blanks, k: int, weights: Floats) -> Blanks:
+    """Take back blanks that are not needed, record by record, the most expensive columns first."""
     order = np.argsort(-mask_costs(blanks.mask, weights), kind="stable")
     of, mask = np.repeat(blanks.of[order], blanks.count[order]), np.repeat(blanks.mask[order], blanks.count[order])
     _, released = blanks.agreeing()
@@ -103,8 +102,9 @@ def restored(blanks: Blanks, k: int, weights: Floats) -> Blanks:
 def take_back(
     codes: Codes, counts: Counts64, of: Counts64, mask: Counts64, released: Counts64, k: int, columns: Counts64
 ) -> None:
-    """Take back one blank after another where k source records still agree, and nobody falls below k released ones."""
+    """Take back blanks while k source records still agree and no source record falls below k released ones."""
     size, width = codes.shape
+    # One pass suffices: restored cells only lower the counts, so a blank that was needed once is needed for good.
     for e in range(len(of)):
         if mask[e] == 0:
             continue
@@ -112,6 +112,7 @@ def take_back(
             if not mask[e] >> column & 1:
                 continue
             new = mask[e] & ~(1 << column)
+            # Source tuples that agree now and differ in this column lose a released record; each must have more than k.
             support = 0
             fine = True
             for t in range(size):
@@ -140,34 +141,34 @@ def take_back(
             mask[e] = new
 
 
-MOST_EDGES = 30_000_000  # pairs of a tuple and a row that agree with each other; about 1.2 GB while they are joined
-MOST_WORK = 400_000_000  # tuples times masks; about two minutes
+MOST_EDGES = 30_000_000  # limit on pairs of a tuple and a row that agree; their graph takes about 1.2 GB
+MOST_WORK = 400_000_000  # limit on tuples times masks; about two minutes
 
 
 @dataclass(frozen=True, eq=False)
 class Possible:
-    """How many released records are possible for each source tuple, and source records for each entry of the blanks."""
+    """The number of possible released records for each source tuple, and of possible source records for each entry."""
 
     rows: Counts64
     people: Counts64
 
     @property
     def matching_k(self) -> int:
-        """The fewest released records that are possible for a source record."""
+        """The smallest number of released records that are possible for a source record."""
         return int(self.rows.min()) if len(self.rows) else 0
 
     @property
     def matching_people(self) -> int:
-        """The fewest source records that are possible for a released record."""
+        """The smallest number of source records that are possible for a released record."""
         return int(self.people.min()) if len(self.people) else 0
 
     def reaches(self, k: int) -> bool:
-        """Whether k released records are possible for every source record, and k of these for every released one."""
+        """Return whether both numbers are at least k."""
         return min(self.matching_k, self.matching_people) >= k
 
 
 def possible(blanks: Blanks) -> Possible | None:
-    """What is possible for each person and each row; None where there are too many pairs to look at."""
+    """Return what is possible for each person and each row; None if there are too many pairs to examine."""
     tuples = len(blanks.counts)
     if len(np.unique(blanks.mask)) * tuples > MOST_WORK:
         return None
@@ -191,7 +192,7 @@ def possible(blanks: Blanks) -> Possible | None:
 
 
 def counted_by_matching(blanks: Blanks) -> dict[str, int | None]:
-    """The two figures of a file by name; None where they were not computed."""
+    """Return both figures of a file by name; None for figures that were not computed."""
     found = possible(blanks)
     if found is None:
         return {MATCHING_K: None, MATCHING_PEOPLE: None}
@@ -199,17 +200,17 @@ def counted_by_matching(blanks: Blanks) -> dict[str, int | None]:
 
 
 def enough_possible(blanks: Blanks, k: int) -> bool:
-    """Whether k released records are possible for every person, and k people for every released record."""
+    """Return whether k released records are possible for every person, and k persons for every released record."""
     found = possible(blanks)
     return found is not None and found.reaches(k)
 
 
-def strengthened(blanks: Blanks, classes: Blanks, k: int) -> Blanks:
-    """More blanks, until k released records are possible for every person and k people for every released record.
+def reach_matching_k(blanks: Blanks, classes: Blanks, k: int) -> Blanks:
+    """Add blanks until k released records are possible for every person and k persons for every released record.
 
-    `classes` are blanks of the same records in the strict reading. Where too few are possible, all records of their
-    classes get the blanks of these too, so that any of them can have any of these rows: this ends at the latest with
-    all classes. Where what is possible is not computed, the blanks are returned as they are.
+    `classes` are blanks of the same records in the strict reading. If too few rows are possible for a record, all
+    records of its class receive the blanks of that class, so each of them can have each of these rows. This ends at the
+    latest when all classes are used. If matching cannot be computed, the blanks are returned unchanged.
     """
     of, mask, _ = _records(blanks)
     _, least, own = _records(classes)
@@ -226,7 +227,7 @@ def strengthened(blanks: Blanks, classes: Blanks, k: int) -> Blanks:
 
 
 def _records(blanks: Blanks) -> tuple[Counts64, Counts64, Counts64]:
-    """The tuple, the mask and the row of every record, by tuple and mask."""
+    """Return the tuple, the mask and the row of every record, sorted by tuple and mask."""
     row_of, _ = _rows(blanks)
     by = np.lexsort((blanks.mask, blanks.of))
     of, mask, row = (np.repeat(each[by], blanks.count[by]) for each in (blanks.of, blanks.mask, row_of))
@@ -234,7 +235,7 @@ def _records(blanks: Blanks) -> tuple[Counts64, Counts64, Counts64]:
 
 
 def _rows(blanks: Blanks) -> tuple[Counts64, Counts64]:
-    """The released row of each entry, numbered, and how many records have each."""
+    """Return the number of the released row of each entry, and the number of records with each row."""
     row_of = np.zeros(len(blanks.of), dtype=np.int64)
     total = 0
     for mask in np.unique(blanks.mask).tolist():
@@ -246,7 +247,7 @@ def _rows(blanks: Blanks) -> tuple[Counts64, Counts64]:
 
 
 def _agreeing(blanks: Blanks, row_of: Counts64) -> Iterator[tuple[Counts64, Counts64]]:
-    """Pairs of a tuple and a row that agree with each other, mask by mask."""
+    """Yield pairs of a tuple and a row that agree with each other, mask by mask."""
     for mask in np.unique(blanks.mask).tolist():
         keys = numbered(blanks.codes, mask)
         some = blanks.mask == mask
@@ -257,10 +258,10 @@ def _agreeing(blanks: Blanks, row_of: Counts64) -> Iterator[tuple[Counts64, Coun
 
 
 def _components(blanks: Blanks, own: Counts64, rows: Counts64, row_of: Counts64, released: int) -> Counts64:
-    """The component of each tuple, each row and the node of what is left over.
+    """Return the strongly connected component of each tuple, of each row, and of the node for the rest.
 
-    A tuple can take any row that agrees with it; a row can be taken from a tuple that has it; a tuple with records left
-    over can take one more row, and one that has a row can give it up for them.
+    Edges lead from a tuple to every row that agrees with it, and from a row to the tuple that has it. A tuple with
+    remaining records can take one more row. A tuple that has a row can release it in exchange.
     """
     tuples = len(blanks.counts)
     given = np.bincount(blanks.of, weights=blanks.count, minlength=tuples).astype(np.int64)

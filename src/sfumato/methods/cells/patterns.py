@@ -1,10 +1,10 @@
-"""Released patterns: tuples with some cells blanked, and who agrees with whom.
+"""Released patterns: tuples with some blank cells, and the records that agree with them.
 
-A pattern agrees with a record whose values it has wherever it is not blank. Which cells are blank is a mask, bit j for
-column j; patterns with the same mask agree with a record exactly when their other cells are the record's, so agreement
-is counted mask by mask.
+A pattern agrees with a record if all its cells that are not blank have the record's values. A mask states which cells
+are blank, with bit j for column j. Patterns with the same mask agree with a record exactly if their other cells are
+equal, so agreement is counted mask by mask.
 
-What columns that keep all their cells rule out: records of rare values in them can only be suppressed.
+`Kept` computes what columns without blanks rule out: records of rare values in them can only be suppressed.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.base.text import number
 from sfumato.errors import UnreachableError, counted, shortened
 
-MANY_MASKS = 128  # beyond it, blanks that match anything are not counted
+MANY_MASKS = 128  # with more masks, matches under "a blank matches anything" are not counted, in quadratic time
 
 
 @dataclass(frozen=True, eq=False)
 class Blanks:
-    """Which cells are blank: `count[e]` records of tuple `of[e]` are released with the cells of `mask[e]` blanked.
+    """Blank cells: `count[e]` records of tuple `of[e]` are released with the cells of `mask[e]` blank.
 
-    `codes[t, j]` is the value of tuple t in column j, `counts[t]` its records; those in no entry are suppressed.
+    `codes[t, j]` is the value of tuple t in column j, and `counts[t]` its number of records. Records in no entry are
+    suppressed.
     """
 
     codes: Codes
@@ -39,21 +40,21 @@ class Blanks:
         return int(self.codes.shape[1])
 
     def cost(self, weights: Floats) -> float:
-        """The blanked cells, each by the weight of its column."""
+        """Return the number of blank cells, each multiplied by the weight of its column."""
         return float((mask_costs(self.mask, weights) * self.count).sum())
 
     def blanked(self) -> Counts64:
-        """The blanked cells of each column."""
+        """Return the number of blank cells of each column."""
         bits = (self.mask[:, None] >> np.arange(self.columns)) & 1
         return np.asarray((bits * self.count[:, None]).sum(axis=0))
 
     @property
     def whole(self) -> int:
-        """Records that are blank in every column."""
+        """The number of records that are blank in every column."""
         return int(self.count[self.mask == (1 << self.columns) - 1].sum())
 
     def sizes(self) -> Counts64:
-        """For each entry, the records with the same pattern: k in the strict reading."""
+        """Return for each entry the number of records with the same pattern: k in the strict reading."""
         sizes = np.zeros(len(self.of), dtype=np.int64)
         for mask in np.unique(self.mask).tolist():
             some = self.mask == mask
@@ -62,7 +63,7 @@ class Blanks:
         return sizes
 
     def agreeing(self) -> tuple[Counts64, Counts64]:
-        """For each entry the source records that it agrees with; for each tuple the released records that agree."""
+        """Return for each entry the source records that agree, and for each tuple the released records that agree."""
         source = np.zeros(len(self.of), dtype=np.int64)
         released = np.zeros(len(self.counts), dtype=np.int64)
         for mask in np.unique(self.mask).tolist():
@@ -75,9 +76,10 @@ class Blanks:
         return source, released
 
     def matching(self) -> int | None:
-        """The fewest released records that match one of them where a blank matches anything; None if too many masks.
+        """Return the least number of released records that match one of them if a blank matches anything.
 
-        This is how sdcMicro counts. It is no protection by itself: blanking k - 1 whole records satisfies it.
+        None if there are too many masks. sdcMicro counts in this way. The figure alone is no protection: blanking k - 1
+        complete records satisfies it.
         """
         masks = np.unique(self.mask).tolist()
         if len(masks) > MANY_MASKS:
@@ -94,27 +96,27 @@ class Blanks:
         return int(matching.min()) if len(matching) else 0
 
     def merged(self) -> Blanks:
-        """Entries of one tuple and mask as one."""
+        """Return the same blanks with the entries of one tuple and mask merged."""
         pairs, number = np.unique(np.stack([self.of, self.mask], axis=1), axis=0, return_inverse=True)
         count = np.bincount(number.reshape(-1), weights=self.count).astype(np.int64)
         return Blanks(self.codes, self.counts, pairs[:, 0].copy(), pairs[:, 1].copy(), count)
 
 
 def mask_costs(masks: Counts64, weights: Floats) -> Floats:
-    """What a record with each mask pays."""
+    """Return the cost per record of each mask."""
     bits = (np.asarray(masks)[:, None] >> np.arange(len(weights))) & 1
     return np.asarray(bits @ weights, dtype=np.float64)
 
 
 def numbered(codes: Codes, mask: int) -> Counts64:
-    """Tuples numbered by their cells that are not blank: equal numbers agree in all of them."""
+    """Return a number for each tuple; equal numbers mean equal values in all cells that are not blank."""
     keys = np.zeros(len(codes), dtype=np.int64)
     largest = 1
     for j in range(codes.shape[1]):
         if mask >> j & 1:
             continue
         width = int(codes[:, j].max(initial=0)) + 1
-        if largest > 2**62 // width:
+        if largest > 2**62 // width:  # before the product overflows, the keys are renumbered
             keys = np.unique(keys, return_inverse=True)[1].reshape(-1)
             largest = len(codes)
         keys = keys * width + codes[:, j]
@@ -123,7 +125,7 @@ def numbered(codes: Codes, mask: int) -> Counts64:
 
 
 def masks_by_cost(columns: int, weights: Floats, allowed: Flags) -> Counts64:
-    """Every mask over the columns that may be blanked, cheap ones first."""
+    """Return every mask over the columns that may have blanks, cheapest first."""
     masks = np.arange(1 << columns, dtype=np.int64)
     never = sum(1 << j for j in range(columns) if not allowed[j])
     masks = masks[(masks & never) == 0]
@@ -132,8 +134,10 @@ def masks_by_cost(columns: int, weights: Floats, allowed: Flags) -> Counts64:
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """Which columns of a table keep their cells, how many of its records may be suppressed, and how many were removed
-    before, which count as suppressed."""
+    """The columns of a table without blanks, and how many of its records may be suppressed.
+
+    `removed` records were removed before and count as suppressed.
+    """
 
     names: tuple[str, ...]
     codes: Codes
@@ -143,11 +147,11 @@ class Kept:
     removed: int = 0
 
     def enough(self, k: int) -> Flags:
-        """The tuples whose values in these columns k records share; no class of k can have any of the others."""
+        """Return the tuples whose values here occur in k records; no class of k can have any other tuple."""
         return np.asarray(self._sizes() >= k)
 
     def short(self, k: int) -> int:
-        """How many records the other tuples have."""
+        """Return the number of records of the other tuples."""
         return int(self.counts[~self.enough(k)].sum())
 
     def reaches(self, k: int) -> bool:
@@ -155,11 +159,11 @@ class Kept:
 
     @property
     def largest(self) -> int:
-        """The largest k for which no more records have to be suppressed than may be."""
+        """The largest k that needs no more suppressed records than allowed."""
         return max((int(size) for size in np.unique(self._sizes()) if self.reaches(int(size))), default=0)
 
     def without(self, name: str) -> Kept:
-        """The same where one of the columns need not keep its cells."""
+        """Return the same with one more column that may have blanks."""
         keeps = self.keeps & np.array([own != name for own in self.names])
         return Kept(self.names, self.codes, self.counts, keeps, self.budget, self.removed)
 
@@ -174,9 +178,9 @@ class Kept:
 
 
 def refused(tables: Sequence[Kept], k: int, *, suppresses: bool) -> UnreachableError:
-    """The error where columns that keep their cells rule out k: the nearest that they allow, in one of the tables.
+    """Return the error if columns without blanks rule out k, with the nearest possible request in one of the tables.
 
-    `suppresses` says whether the reading can suppress records at all.
+    `suppresses` states whether the reading can suppress records at all.
     """
     best = max(tables, key=lambda one: one.largest)
     columns, records, short = best.columns, int(best.counts.sum()), best.short(k)
@@ -196,5 +200,5 @@ def refused(tables: Sequence[Kept], k: int, *, suppresses: bool) -> UnreachableE
 
 
 def _ceiling(share: float) -> float:
-    """A share rounded up, so that the records fit into it."""
+    """Return a share rounded up, so that the records fit into it."""
     return float(np.ceil(share * 1000 - 1e-9) / 1000)

@@ -1,11 +1,7 @@
-"""Cell suppression of a study: one front over k and the blanked cells, with a bound beside each point.
+"""Cell suppression of a study: one front over k and the number of blank cells, with a lower bound for each point.
 
-Points of a front of blanked cells: what each costs, its k in every reading, and its plan.
-
-What cells are blanked after: nothing, or a recoding of the table that another system found.
-
-Values become groups; a group is released as one label, a run of the column's ordered values, so that a blank and a
-group can stand in one plan of boxes.
+Cells are blanked in the original table, or after a recoding that another system found. A group of a recoding is
+released as one label, a run of the column's ordered values. So blanks and groups are described by one plan of boxes.
 """
 
 from __future__ import annotations
@@ -28,12 +24,12 @@ from sfumato.measures.suppression import budget
 from sfumato.measures.units import class_table
 from sfumato.methods.cells.exact import Program, comparable, proven, solve, variables
 from sfumato.methods.cells.matching import (
-    completed,
     counted_by_matching,
     enough_possible,
-    restored,
-    strengthened,
-    supported,
+    reach_matching_k,
+    release_support,
+    source_support,
+    without_needless,
 )
 from sfumato.methods.cells.patterns import Blanks, Kept, refused
 from sfumato.methods.registry import system_named
@@ -52,8 +48,11 @@ Span = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """The groups of a recoding: `codes[t, j]` is the group of tuple t in column j, `spans[j][g]` its first and last
-    value in order, and `losses[j][g]` what a cell of it loses."""
+    """The table before cells are blanked: `codes[t, j]` is the group of tuple t in column j.
+
+    `spans[j][g]` is the first and the last value of group g in order, and `losses[j][g]` the loss of a cell of the
+    group.
+    """
 
     name: str
     codes: Codes
@@ -65,14 +64,14 @@ class Base:
         return any(bool(np.any(lost > 0)) for lost in self.losses)
 
 
-def raw(table: FrequencyTable) -> Base:
-    """The values as they are."""
+def original_values(table: FrequencyTable) -> Base:
+    """Return the original values as groups of one value each."""
     spans = tuple(tuple((label, label) for label in domain.labels) for domain in table.domains)
     return Base("", table.codes.T.copy(), spans, tuple(np.zeros(len(own)) for own in spans))
 
 
-def recoded(name: str, table: FrequencyTable, plan: RecodingPlan) -> Base | None:
-    """The groups of a plan; None where one of them is not a run of the column's ordered values."""
+def plan_groups(name: str, table: FrequencyTable, plan: RecodingPlan) -> Base | None:
+    """Return the groups of a plan; None if one of them is not a run of the column's ordered values."""
     codes, spans, losses = [], [], []
     for domain, own in zip(table.domains, table.codes, strict=True):
         groups, covers = plan.grouped(domain)
@@ -92,9 +91,9 @@ def recoded(name: str, table: FrequencyTable, plan: RecodingPlan) -> Base | None
 
 
 def bases_of(study: Study, table: FrequencyTable) -> list[Base]:
-    """The raw table, and recodings of the system that cells are to follow, an even choice of its front."""
+    """Return the original table, and evenly spaced points from the front of the system that cells should follow."""
     settings = study.cells
-    bases = [raw(table)]
+    bases = [original_values(table)]
     if settings.after is None or settings.bases == 0:
         return bases
     searched = study.with_search(system=settings.after).with_search(
@@ -106,15 +105,15 @@ def bases_of(study: Study, table: FrequencyTable) -> list[Base]:
         sorted({round(i) for i in np.linspace(0, len(points) - 1, min(settings.bases, len(points)))}) if points else []
     )
     for at in chosen:
-        base = recoded(f"{settings.after} point {points[at].id}", table, points[at].recoding_plan)
+        base = plan_groups(f"{settings.after} point {points[at].id}", table, points[at].recoding_plan)
         bases += [] if base is None else [base]
     return bases
 
 
 def grouped_table(table: FrequencyTable, base: Base, inside: Flags) -> tuple[FrequencyTable, Counts64]:
-    """The table of a recoding, with groups as values; and the tuple of it that each tuple `inside` is in.
+    """Return the table of a recoding with groups as values, and its tuple for each tuple in `inside`.
 
-    Other tuples of the source are suppressed; where rows belong to persons, all are inside.
+    Other tuples of the source are suppressed. Where rows belong to persons, all tuples are inside.
     """
     codes, of = np.unique(base.codes[inside], axis=0, return_inverse=True)
     of = of.reshape(-1)
@@ -152,8 +151,10 @@ def grouped_table(table: FrequencyTable, base: Base, inside: Flags) -> tuple[Fre
     return grouped, of
 
 
-def spread(of: Counts64, counts: Counts64, members: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Members of grouped tuples as members of the tuples of the source, in their order."""
+def split_members(
+    of: Counts64, counts: Counts64, members: Sequence[tuple[int, int, int]]
+) -> list[tuple[int, int, int]]:
+    """Return members of grouped tuples as members of the tuples of the source, in their order."""
     waiting: dict[int, list[list[int]]] = {}
     for group, mask, count in members:
         waiting.setdefault(group, []).append([mask, count])
@@ -173,15 +174,15 @@ def spread(of: Counts64, counts: Counts64, members: Sequence[tuple[int, int, int
 AGREEING = "agreeing"
 MATCHED = Objective(MATCHING_K, "max", title="rows possible for each person (matching k)", privacy=True, scale="log")
 PAIRWISE = Objective(AGREEING, "max", title="records that agree pair by pair (k, k)", privacy=True, scale="log")
-# Limits that a bound may hold within, by their names in a saved point
+# Limits that a lower bound may assume, by their names in a saved point
 ON_COLUMNS, ON_SUPPRESSED, ON_BLANK = "columns", "suppressed records", "blank records"
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Blanks for one k after a recoding, how they were found, and a bound on their cost where there is one.
+    """The blanks for one k after a recoding, the method that found them, and a lower bound on their cost.
 
-    `within` are the limits that the bound takes for granted: beyond them there may be ways that cost less.
+    The limits that the bound assumes are `within`. Without these limits other blanks may cost less.
     """
 
     k: int
@@ -192,8 +193,8 @@ class Solution:
     within: tuple[str, ...] = ()
 
 
-def _lost(base: Base, blanks: Blanks, weights: Floats) -> float:
-    """What the released records lose: a blank all of its cell, a group its share."""
+def _loss(base: Base, blanks: Blanks, weights: Floats) -> float:
+    """Return the loss of the released records: a blank loses its cell, a group its share."""
     bits = (blanks.mask[:, None] >> np.arange(blanks.columns)) & 1
     total = 0.0
     for j, weight in enumerate(weights):
@@ -203,9 +204,10 @@ def _lost(base: Base, blanks: Blanks, weights: Floats) -> float:
 
 
 def point_of(study: Study, table: FrequencyTable, one: Solution, weights: Floats) -> Point:
+    """Return a solution as a point of the front: its cost, its k in every reading, and its plan."""
     blanks = one.blanks
     gone = table.rows - int(blanks.count.sum()) + table.removed
-    cost = _lost(one.base, blanks, weights) + gone * float(weights.sum())
+    cost = _loss(one.base, blanks, weights) + gone * float(weights.sum())
     full = float(weights.sum()) * table.records
     plan, persons = plan_of(table, one.base, blanks), None
     figures: dict[str, int | None]
@@ -226,7 +228,7 @@ def point_of(study: Study, table: FrequencyTable, one: Solution, weights: Floats
         "readings": figures,
     }
     details |= {"after": one.base.name} if one.base.name else {}
-    bound = None if one.bound is None else min(one.bound, cost)  # sums may be added up in another order
+    bound = None if one.bound is None else min(one.bound, cost)  # the solver adds up costs in another order
     if bound is not None and bound > 0:
         details["floor"], details["ratio"] = bound / full, cost / bound
         details |= {"within": list(one.within)} if one.within else {}
@@ -236,7 +238,7 @@ def point_of(study: Study, table: FrequencyTable, one: Solution, weights: Floats
 
 
 def persons_in(table: FrequencyTable, plan: BoxPlan) -> tuple[int, int]:
-    """The fewest persons of a class of a plan that divides no tuple, and how many persons have a suppressed row."""
+    """Return the fewest persons in a class of a plan with undivided tuples, and the persons with a suppressed row."""
     owner = np.full(table.tuples, -1, dtype=np.int64)
     of, classes, _ = np.array(plan.members, dtype=np.int64).reshape(-1, 3).T
     owner[of] = classes
@@ -244,15 +246,15 @@ def persons_in(table: FrequencyTable, plan: BoxPlan) -> tuple[int, int]:
     return int(measured.size[measured.kept].min()), measured.suppressed_units
 
 
-def privacy_of(reading: str, points: Sequence[Point]) -> Objective:
-    """What a front of a reading maximises: what is possible by matching, pair by pair where that was not computed."""
+def privacy_objective(reading: str, points: Sequence[Point]) -> Objective:
+    """Return the privacy objective of a reading: k by matching, or pair by pair where matching was not computed."""
     if reading != AGREEING:
         return Objective(K.name, "max")
     return MATCHED if all(MATCHING_K in point.values for point in points) else PAIRWISE
 
 
-def front_points(points: Sequence[Point], privacy: Objective) -> list[Point]:
-    """Without those that cost no less than one of a higher k; of the values only those that are objectives are kept."""
+def non_dominated(points: Sequence[Point], privacy: Objective) -> list[Point]:
+    """Return the points that no point of higher k dominates; only the values of the objectives are kept."""
     names = (privacy.name, GENERAL_LOSS.name)
     points = [replace(point, values={name: point.values[name] for name in names}) for point in points]
     kept: list[Point] = []
@@ -263,7 +265,7 @@ def front_points(points: Sequence[Point], privacy: Objective) -> list[Point]:
 
 
 def plan_of(table: FrequencyTable, base: Base, blanks: Blanks) -> BoxPlan:
-    """Blanks as a plan of boxes: patterns are classes, a blank is the label of all values."""
+    """Return blanks as a plan of boxes: patterns are classes, and a blank is the label of all values."""
     ends = [(d.hierarchy.leaves[d.order[0]], d.hierarchy.leaves[d.order[-1]]) for d in table.domains]
     names: dict[tuple[Span, ...], int] = {}
     owner = []
@@ -280,20 +282,20 @@ def plan_of(table: FrequencyTable, base: Base, blanks: Blanks) -> BoxPlan:
     return BoxPlan(table.columns, tuple(names), tuple(sorted(members)))
 
 
-NEVER = 1000.0  # how many times dearer a column is that must keep its cells
-DEARER = 4.0  # by what a column with too many blanks becomes dearer
+NEVER = 1000.0  # penalty factor for the weight of a column that must keep its cells
+PENALTY = 4.0  # factor by which the weight of a column with too many blanks is raised
 TRIES = 6
 MOST_COLUMNS = 16
 
 
 def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
-    """The front of a study. The same study, data and seed give the same front."""
+    """Return the front of a study. The same study, data and seed give the same front."""
     started = time.perf_counter()
     settings = study.cells
     check_weights(study.search, table)
     allowed, caps = _limits(study, table)
     weights = np.array(study.weights_for(table))
-    segments_of(study, table)  # what a release would refuse is refused before the work
+    segments_of(study, table)  # raises before the search what publication would refuse
     least = math.ceil(study.search.constraints.get(K.name, 1.0) - 1e-9)
     persons = int(table.rows if table.units is None else table.units.number)
     ks = sorted({max(k, least) for k in settings.k if max(k, least) <= persons})
@@ -328,8 +330,8 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
             expected="a smaller k, more records suppressed (strict) or blank (agreeing), or fewer columns under never",
         )
     found = [point_of(study, table, one, weights) for one in solutions]
-    objectives = (privacy_of(settings.reading, found), Objective(GENERAL_LOSS.name, "min"))
-    points = front_points(found, objectives[0])
+    objectives = (privacy_objective(settings.reading, found), Objective(GENERAL_LOSS.name, "min"))
+    points = non_dominated(found, objectives[0])
     return Front(
         study,
         objectives,
@@ -352,7 +354,7 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
 
 
 def _limits(study: Study, table: FrequencyTable) -> tuple[Flags, Counts64]:
-    """Which columns may be blanked, and how many of their cells."""
+    """Return the columns that may have blanks, and the largest number of blanks in each."""
     settings = study.cells
     unknown = [name for name in (*settings.never, *settings.limits) if name not in table.columns]
     if unknown:
@@ -394,7 +396,7 @@ def _limits(study: Study, table: FrequencyTable) -> tuple[Flags, Counts64]:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Cells to blank after one recoding: what each costs, which columns may be blanked, and how often."""
+    """The blanking of cells after one recoding: the cost of each cell, the allowed columns, and the limits."""
 
     study: Study
     table: FrequencyTable
@@ -404,7 +406,7 @@ class Problem:
     caps: Counts64
 
     def program(self, k: int) -> Solution | None:
-        """The integer program, where it is small enough, rows are persons and nothing else is demanded of classes."""
+        """Solve the integer program if it is small enough, rows are persons and classes have no other constraints."""
         study, table, settings = self.study, self.table, self.study.cells
         if table.units is not None or table.households is not None:
             return None
@@ -425,7 +427,7 @@ class Problem:
 
     @property
     def kept(self) -> Kept:
-        """The columns that keep their cells; none where rows belong to persons, of whom records are no count."""
+        """The columns without blanks; none where rows belong to persons, because records do not count persons."""
         budget = self.spare if self.study.cells.reading == "strict" else 0
         keeps = ~self.allowed | (self.caps == 0)
         if self.table.units is not None:
@@ -434,23 +436,23 @@ class Problem:
 
     @property
     def spare(self) -> int:
-        """How many records may be suppressed (strict), or be blank in every column (agreeing)."""
+        """The number of records that may be suppressed (strict) or blank in every column ((k, k)-anonymity)."""
         table, settings = self.table, self.study.cells
         if settings.reading == "strict":
             return budget(self.study.search.max_suppression, table.records) - table.removed
         return budget(settings.blank_records, table.rows) if settings.blank_records < 1 else table.rows
 
     def strict(self, run: Run, ks: Sequence[int]) -> list[Solution]:
-        """A blank as a value of its own: local recoding along trees of leaves and a root, so that system searches."""
+        """Solve the strict reading: by the integer program, or by local recoding with trees of leaves and a root."""
         solved = {k: self.program(k) for k in ks}
         solutions = [one for one in solved.values() if one is not None]
         left = [k for k in ks if solved[k] is None]
         return solutions + (self.by_boxes(run, left, self.study.cells.effort) if left else [])
 
     def by_boxes(self, run: Run, ks: Sequence[int], effort: int) -> list[Solution]:
-        """The strict reading by local recoding; what no class can have is suppressed before.
+        """Solve the strict reading by local recoding, after the suppression of records that no class can have.
 
-        Other criteria compare with all records, so there nothing is suppressed before.
+        Other criteria compare a class with all records, so with them no record is suppressed first.
         """
         if set(self.study.search.constraints) - {K.name}:
             return self._by_boxes(run, ks, effort, np.ones(self.table.tuples, dtype=np.bool_))
@@ -461,7 +463,7 @@ class Problem:
         return solutions
 
     def _by_boxes(self, run: Run, ks: Sequence[int], effort: int, inside: Flags) -> list[Solution]:
-        """The same for the tuples `inside`, with so many rounds of improvement."""
+        """Solve the strict reading for the tuples `inside` with `effort` rounds of improvement."""
         weights, allowed = self.weights, self.allowed
         prices = np.where(allowed | (weights == 0), weights, weights * NEVER)
         plain = bool(allowed.all()) and not self.study.cells.limits and not self.base.recodes
@@ -480,11 +482,11 @@ class Problem:
             ]
             if not over.any() or run.stopped:
                 break
-            prices = np.where(over, prices * DEARER, prices)
+            prices = np.where(over, prices * PENALTY, prices)
         return kept
 
     def _local(self, grouped: FrequencyTable, run: Run, ks: Sequence[int], prices: Floats, effort: int) -> Front:
-        """The local recodings of a table whose trees have leaves and a root."""
+        """Return the local recodings of a table whose trees have leaves and a root."""
         settings = self.study.cells
         update = {"constrained": True, "breaks": None, "order": None}
         columns = {name: self.study.columns[name].model_copy(update=update) for name in grouped.columns}
@@ -498,20 +500,21 @@ class Problem:
         return system_named("local").search(flattened, run, replace(grouped, domains=tuple(domains)))
 
     def _blanks(self, of: Counts64, inside: Flags, plan: object) -> Blanks:
-        """A plan of boxes over groups as blanks: a label is one group, or all of them; `of` are tuples `inside`."""
+        """Return a plan of boxes as blanks: a label is one group, or all of them; `of` are tuples `inside`."""
         if not isinstance(plan, BoxPlan):
             raise TypeError("no plan of boxes")
         masks = [sum(1 << j for j, (first, last) in enumerate(spans) if first != last) for spans in plan.labels]
         given = [(t, masks[owner], count) for t, owner, count in plan.members if owner >= 0]
-        members = np.array(spread(of, self.table.counts[inside], given), dtype=np.int64).reshape(-1, 3)
+        members = np.array(split_members(of, self.table.counts[inside], given), dtype=np.int64).reshape(-1, 3)
         members[:, 0] = np.flatnonzero(inside)[members[:, 0]]
         return Blanks(self.base.codes, self.table.counts, *(part.copy() for part in members.T)).merged()
 
     def agreeing(self, run: Run, ks: Sequence[int]) -> list[Solution]:
-        """The integer program where it is small, else the best of some starts; limits on columns bind all.
+        """Solve (k, k)-anonymity by the integer program where it is small, else by the best of several starts.
 
-        Fewer blanks in the strict reading leave fewer to give back, so boxes that are not improved are a start, too.
-        None of the starts knows which assignments are possible, so each is strengthened until enough of them are.
+        Fewer blanks in the strict reading leave fewer blanks to take back, so boxes without improvement are a start,
+        too. None of the starts considers which assignments are possible, so each is strengthened until enough of them
+        are. Limits on columns hold for all.
         """
         programs = {k: self.program(k) for k in ks}
         solutions = [one for one in programs.values() if one is not None and enough_possible(one.blanks, one.k)]
@@ -521,14 +524,17 @@ class Problem:
         efforts = sorted({0, self.study.cells.effort}) if left else []
         strict = [one for effort in efforts for one in self.by_boxes(run, left, effort)]
         for k in left:
-            bounded, first = programs[k], supported(self.base.codes, self.table.counts, k, weights, self.allowed)
+            bounded, first = (
+                programs[k],
+                source_support(self.base.codes, self.table.counts, k, weights, self.allowed),
+            )
             classes = [one.blanks for one in strict if one.k >= k]
             if first is None or not classes:
                 continue
-            quick = completed(first, k, weights, self.allowed, self.spare)
+            quick = release_support(first, k, weights, self.allowed, self.spare)
             starts = [*classes, *([] if quick is None else [quick]), *([] if bounded is None else [bounded.blanks])]
             cheapest = min(classes, key=lambda one: one.cost(weights))
-            tried = [strengthened(restored(start, k, weights), cheapest, k) for start in starts]
+            tried = [reach_matching_k(without_needless(start, k, weights), cheapest, k) for start in starts]
             fit = [one for one in (*tried, *classes) if self.fits(one)]
             if fit:
                 best = min(fit, key=lambda one: one.cost(weights))
@@ -538,5 +544,5 @@ class Problem:
         return solutions
 
     def fits(self, blanks: Blanks) -> bool:
-        """Whether blanks keep to the limits on columns and on records that are blank altogether."""
+        """Return whether blanks keep to the limits on columns and on records that are blank altogether."""
         return not np.any(blanks.blanked() > self.caps) and blanks.whole <= self.spare

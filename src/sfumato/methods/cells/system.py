@@ -1,7 +1,4 @@
-"""The cells system: single cells are blanked.
-
-The reports of a file with blanked cells: how many, how they are read, and how to count from the file.
-"""
+"""The method `cells`: single cells are blanked. The reports state how many, how blanks are read, and how to count."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from sfumato.methods.cells.matching import counted_by_matching
 from sfumato.methods.cells.patterns import Blanks
 from sfumato.methods.cells.search import AGREEING, ON_BLANK, ON_COLUMNS, ON_SUPPRESSED, search_cells
 from sfumato.methods.run import Run
-from sfumato.methods.shared import BoxSystem, accepted, ratio, salt_of, times_bound, without_left_out
+from sfumato.methods.shared import BoxSystem, ratio, salt_of, times_bound, with_acceptances, without_left_out
 from sfumato.methods.system import Publishing
 from sfumato.release.classes import BoxDraft
 from sfumato.release.classes_rows import Assigned
@@ -58,7 +55,7 @@ WITHIN = {
 
 
 def pages_of(_: Path, manifest: Content) -> dict[str, str]:
-    """The reports of a release as its manifest has them: drawn at publication, and again when it is verified."""
+    """Return the reports that a manifest describes, for publication and for verification."""
     reading = str(manifest["own"]["algorithm"])
     facts, shown = external_facts(manifest), None
     if reading == AGREEING:
@@ -71,19 +68,19 @@ def pages_of(_: Path, manifest: Content) -> dict[str, str]:
 
 
 def headline(matching_k: int | None) -> dict[str, str]:
-    """The headline of a file whose blanks may stand for any value."""
+    """Return the headline of a file in which a blank may mean any value."""
     if matching_k is None:
         return {"value": "not computed", "says": "matching k: rows that are possible for each source record"}
     few = "row is" if matching_k == 1 else "or more rows are"
     return {"value": number(matching_k), "says": f"{few} possible for each source record (matching k)"}
 
 
-def _counted(figure: int | None, otherwise: str) -> str:
+def _number_or(figure: int | None, otherwise: str) -> str:
     return otherwise if figure is None else number(figure)
 
 
 def bound_sentence(manifest: Mapping[str, Any]) -> str:
-    """What no way to blank cells costs less than; where limits were taken for granted, only among ways within them."""
+    """Return a sentence about the lower bound on the cost. If it assumes limits, the sentence names them."""
     details, loss = manifest["point"]["details"], manifest["loss"]
     if "floor" not in details:
         return "No bound was found."
@@ -97,7 +94,7 @@ def bound_sentence(manifest: Mapping[str, Any]) -> str:
 
 
 def cells_page(manifest: Mapping[str, Any]) -> str:
-    """The publisher's report."""
+    """Return the report for the publisher."""
     own, front, details = manifest["own"], manifest["own"]["front"], manifest["point"]["details"]
     records = manifest["released"]
     rows = [[name, number(cells), percent(cells / records)] for name, cells in details["blanked"].items()]
@@ -112,9 +109,9 @@ def cells_page(manifest: Mapping[str, Any]) -> str:
     }
     loose = {"matching": "blanks match anything among released rows, as in sdcMicro (no protection by itself)"}
     read = [
-        *([says, _counted(readings[name], "not computed")] for name, says in matched.items() if name in readings),
+        *([says, _number_or(readings[name], "not computed")] for name, says in matched.items() if name in readings),
         *([says, number(readings[name])] for name, says in counted.items() if name in readings),
-        *([says, _counted(readings[name], "not counted")] for name, says in loose.items() if name in readings),
+        *([says, _number_or(readings[name], "not counted")] for name, says in loose.items() if name in readings),
     ]
     explained = [POSSIBLE] if MATCHING_K in readings else []
     bound = bound_sentence(manifest)
@@ -139,7 +136,7 @@ REASON = "counts agreement with source records, so it is measured with the sourc
 
 
 def beside(study: Study, plan: Assigned) -> Mapping[str, dict[str, Any]]:
-    """The (k, k) reading of a file, pair by pair, and in that reading by matching: from the classes of its records."""
+    """Return the figures that need the source: (k, k)-anonymity pair by pair, and by matching in that reading."""
     blanks = None if may_count_persons(study) else blanks_of(plan)
     if blanks is None:
         return {}
@@ -151,7 +148,7 @@ def beside(study: Study, plan: Assigned) -> Mapping[str, dict[str, Any]]:
 
 
 def blanks_of(plan: Assigned) -> Blanks | None:
-    """The blanks of a file; None if groups of a column overlap, so that they are not values of a recoding."""
+    """Return the blanks of a file; None if groups of a column overlap, so they are not values of a recoding."""
     inside = plan.owner >= 0
     width = plan.high - plan.low
     blank = (width == [len(column.values) for column in plan.columns]) & (width > 1)
@@ -175,7 +172,7 @@ BLANKS = box_verifier(pages_of, beside, own_records="its blanks are single cells
 
 @dataclass(frozen=True)
 class Cells(BoxSystem):
-    """Plans are boxes whose labels are single values or blanks."""
+    """The method whose plans have labels that are single values or blanks."""
 
     name: str = "cells"
     plans: str = "suppressions of cells"
@@ -189,7 +186,7 @@ class Cells(BoxSystem):
         return search_cells(study, table, run)
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
-        front, salt = accepted(choice.front, how), salt_of(choice.front.study.cells.test_seed)
+        front, salt = with_acceptances(choice.front, how), salt_of(choice.front.study.cells.test_seed)
         return BoxDraft.of(front, choice.point, pages_of, how.name, how.format, salt, beside=beside)
 
     def counted(self, manifest: Manifest) -> list[str]:

@@ -1,1 +1,1 @@
-"""The channel system: randomized response, from the search for matrices to estimates from disguised columns."""
+"""The method `channel`: randomized response, from the search for matrices to estimates from disguised columns."""

@@ -1,8 +1,9 @@
-"""The settings that a search really uses: where other columns are released, ε is bounded unless the user says more.
+"""The settings that a search uses: where other columns are released, ε is limited unless the study sets ε or `given`.
 
-A bound under the shares of the whole table says nothing about the shares of women. ε does: whatever is known of a
-person, a report changes the odds of a category by a factor of at most e^ε. From a share p it leads to at most
-max(δ, g·p) if e^ε ≤ odds(max(δ, g·p)) / odds(p), and the least of these over all p is at p = δ/g: (g − δ)/(1 − δ).
+A bound that holds under the shares of the whole table may fail under the shares of a group, such as women. A limit on ε
+holds for every group: whatever is known of a person, a report changes the odds of a category by a factor of at most
+e^ε. From a share p the posterior is at most max(δ, g·p) if e^ε ≤ odds(max(δ, g·p)) / odds(p). The least of these
+values over all p is at p = δ/g: (g − δ)/(1 − δ).
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from sfumato.methods.channel.square import CellLimit
 from sfumato.study import ChannelSettings, Study
 from sfumato.study.sections import PolicySettings
 
-LEAST = 0.01  # a smaller ε is not searched for
-MOST_CELLS = 64  # with limits of their own
+LEAST = 0.01  # least ε of a search
+MOST_CELLS = 64  # largest number of cells with separate limits
 
 
 def safe_epsilon(delta: float, gain: float) -> float:
-    """The largest ε with which max(δ, g·p) holds whatever else is known; infinite where δ allows everything.
+    """Return the largest ε with which max(δ, g·p) holds whatever else is known; infinite if δ allows everything.
 
     >>> round(safe_epsilon(0.75, 1.5), 6) == round(math.log(3), 6)
     True
@@ -36,15 +37,15 @@ def safe_epsilon(delta: float, gain: float) -> float:
 
 
 def rule_delta(policy: PolicySettings, delta: float | None) -> float:
-    """δ of the rule `response`: that of the design, and at most that of the policy."""
+    """Return δ of the rule `response`: that of the design, and at most that of the policy."""
     return policy.response_posterior if delta is None else min(delta, policy.response_posterior)
 
 
 def used_settings(study: Study, prior: Prior | None = None) -> ChannelSettings:
-    """What the search for a study's channels uses: its settings, with ε bounded where other columns are released.
+    """Return the settings that a search uses, with a limit on ε where other columns are released.
 
-    The exact engine then limits ε alone, so that its optimum is proven; δ and the gain of the study are kept by the ε.
-    `prior` is needed for that, not for anything else.
+    The exact engine then limits ε alone, so that its optimum is proven. The limit on ε implies the limits δ and gain of
+    the study. The `prior` is needed for that case only.
     """
     settings = study.channel
     if not settings.keep or settings.epsilon is not None or settings.given or settings.engine == "optrr":
@@ -76,19 +77,19 @@ def used_settings(study: Study, prior: Prior | None = None) -> ChannelSettings:
 
 @dataclass(frozen=True, eq=False)
 class GivenCells:
-    """The cells of the columns in `given`: a limit for each large one, and how many there are and are small."""
+    """The cells of the columns in `given`: a limit for each large one, and the numbers of all and of small ones."""
 
     limits: tuple[CellLimit, ...]
     cells: int
     small: int
-    epsilon: float  # that keeps all limits by itself
+    epsilon: float  # the ε that implies all limits
 
 
 def given_cells(study: Study, prior: Prior) -> GivenCells | None:
-    """The limits that a matrix must keep for records with the same values of the columns in `given`.
+    """Return the limits of a matrix for records with the same values of the columns in `given`.
 
-    Where the design rounds the shares, it rounds those of the cells too, and the limits are tightened by what that can
-    do to the odds.
+    Where the design rounds the shares, the shares of the cells are rounded too, and the limits are tightened by the
+    effect of rounding on the odds.
     """
     settings, policy = study.channel, study.policy
     if not settings.given:

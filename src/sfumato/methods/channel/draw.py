@@ -1,13 +1,13 @@
-"""Draw reports: each value is replaced by one drawn from its column of the matrix, and the rows are shuffled.
+"""Draw the reports: each value is replaced by one drawn from its column of the matrix, and the rows are shuffled.
 
-The rows stream through the engine in batches. Randomness comes from the operating system, batch by batch, and is
-recorded nowhere. The rows come out in random order: a file sorted by the disguised column would tell it.
+Rows stream through the engine in batches. Random numbers come from the operating system, batch by batch, and are not
+recorded. Rows are written in random order, because a file sorted by the disguised column would reveal it.
 
-What a disguised file shows when it is read back, and whether the channel can have made it.
-
-Given the truth, the reports of a group of records are independent draws, so how often one report occurs among them is
-a sum of independent coins. Such a sum has lighter tails than the binomial one with the same mean (Hoeffding 1956), so
-binomial tails, times the number of counts compared, bound the chance of a false alarm for a file of any size.
+The module also counts a disguised file that is read back, and tests whether the channel can have made it. Given the
+true values, the reports of a group of records are independent draws. So the count of a report is a sum of independent
+Bernoulli variables, whose tails are lighter than those of the binomial distribution with the same mean (Hoeffding
+1956). Binomial tails, multiplied by the number of counts compared, therefore bound the probability of a false alarm for
+a file of any size.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Draw = Callable[[int], npt.NDArray[np.uint64]]
 
 
 def check_known(engine: Engine, source: Source, channel: Channel, counted_cells: Tally) -> None:
-    """Every value must be a category; which one is not is not told."""
+    """Raise if a value is not a category. The value is not printed."""
     places = [counted_cells.columns.index(name) for name in channel.columns]
     known = set(channel.cells)
     cells = {tuple(cell[position] for position in places) for cell in counted_cells.cells}
@@ -63,7 +63,7 @@ def check_known(engine: Engine, source: Source, channel: Channel, counted_cells:
 def reading(
     source: Source, channels: Sequence[Channel], kept: Sequence[str], complete: Sequence[str], unit: str | None = None
 ) -> str:
-    """The rows to disguise: truths, plain columns, and the person that a row belongs to."""
+    """Return the query for the rows to disguise: true values, plain columns, and the person that a row belongs to."""
     parts = []
     for position, channel in enumerate(channels):
         joined = f" || chr({ord(BETWEEN)}) || ".join(cell_sql(source, name) for name in channel.columns)
@@ -82,9 +82,9 @@ def changer(
     test_seed: int | None,
     secret: bytes | None = None,
 ) -> Callable[[Any], Any]:
-    """What happens to a batch: codes of the truth, reports drawn, a place in the new order.
+    """Return the function that disguises a batch: coded true values, drawn reports, positions in the new order.
 
-    With a `secret` the last column names the person, who has one report for each different value.
+    With a `secret` the last column identifies the person, who has one report for each different value.
     """
     import pyarrow
     import pyarrow.compute
@@ -118,15 +118,15 @@ def changer(
 
 
 def thresholds(matrix: Floats) -> Floats:
-    """For each truth (row) the running sums of its probabilities; the last one that is reached is endless."""
+    """Return for each true value (row) the cumulative probabilities; the last report that is possible has infinity."""
     running = np.cumsum(matrix, axis=0).T.copy()
     for row, column in zip(running, matrix.T, strict=True):
-        row[np.flatnonzero(column)[-1] :] = np.inf  # rounding must not lead to a report that cannot be
+        row[np.flatnonzero(column)[-1] :] = np.inf  # rounding must not lead to a report of probability 0
     return running
 
 
 def reported(codes: npt.NDArray[np.int64], steps: Floats, bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """The report of each truth from 64 random bits: how many of its thresholds a number in [0, 1) has passed."""
+    """Return the report of each true value from 64 random bits: the number of thresholds below a number in [0, 1)."""
     uniform = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
     reports = np.empty(len(codes), dtype=np.int64)
     for truth in range(len(steps)):
@@ -136,9 +136,9 @@ def reported(codes: npt.NDArray[np.int64], steps: Floats, bits: npt.NDArray[np.u
 
 
 def drawn_once(secret: bytes, channel: int, codes: npt.NDArray[np.int64], persons: Any) -> npt.NDArray[np.uint64]:
-    """64 bits for each row that depend on the person and the value alone, by a keyed hash: a draw that is repeated.
+    """Return 64 bits for each row by a keyed hash of person and value, so that the same pair has the same report.
 
-    The key comes from the operating system and is recorded nowhere, so nothing but the file shows what was drawn.
+    The key comes from the operating system and is not recorded, so only the file shows what was drawn.
     """
     listed = persons.dictionary_encode()
     held = listed.dictionary.to_pylist()
@@ -153,7 +153,7 @@ def drawn_once(secret: bytes, channel: int, codes: npt.NDArray[np.int64], person
 
 
 def secret(test_seed: int | None) -> bytes:
-    """The key of one publication."""
+    """Return the key of one publication."""
     return os.urandom(32) if test_seed is None else test_seed.to_bytes(32, "little", signed=True)
 
 
@@ -167,24 +167,24 @@ def seeded_draw(seed: int) -> Draw:
 
 
 def plain_file(source: Source, path: Path) -> Source:
-    """Parquet or plain CSV with a header, by the name of the file: whoever gets it needs no run file to read it."""
+    """Return a source for Parquet or plain CSV, by the name of the file; a recipient needs no run file."""
     if path.suffix in (".parquet", ".pq"):
         return replace(source, format="parquet", dialect=None)
     return replace(source, format="csv", dialect=Dialect(",", '"', ".", "utf-8", header=True))
 
 
-LEVEL = 1e-6  # the chance that a file which the channel did make is refused
-MOST_VALUES = 200  # the reports are compared beside each value of a plain column with no more values than this
+LEVEL = 1e-6  # probability that a genuine file is refused
+MOST_VALUES = 200  # reports are compared within the values of plain columns that have at most this many
 EVERYBODY = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What is known of each category: its rows, and the reports that were drawn for it.
+    """The rows of each category, and the reports that were drawn for it.
 
-    A person gets one report for each different value; it is repeated in all rows with that value. `draws` are the
+    A person has one report for each different value, which is repeated in all rows with that value. `draws` are the
     persons with a value, `squares` the sum of their squared numbers of rows, `most` the largest such number. Where rows
-    are not of persons, every row has a draw of its own.
+    do not belong to persons, every row has its own draw.
     """
 
     rows: Floats
@@ -194,28 +194,28 @@ class Truth:
 
     @classmethod
     def of_rows(cls, rows: Floats) -> Truth:
-        """Every row a draw of its own."""
+        """Return counts where every row has its own draw."""
         return cls(rows, rows, rows)
 
     @property
     def effective(self) -> float:
-        """How many independent rows an estimate from all rows is worth: (Σn)²/Σn² over the draws."""
+        """The effective number of independent rows of an estimate from all rows: (Σn)²/Σn² over the draws."""
         return float(self.rows.sum() ** 2 / max(self.squares.sum(), 1.0))
 
     @property
     def repeated(self) -> bool:
-        """Whether some draw is in several rows."""
+        """Whether some draw occurs in several rows."""
         return self.most > 1
 
     def same(self, other: Truth) -> bool:
-        """Whether two are equal in every number."""
+        """Return whether two are equal in every number."""
         pairs = ((self.rows, other.rows), (self.draws, other.draws), (self.squares, other.squares))
         return self.most == other.most and all(np.array_equal(one, two) for one, two in pairs)
 
 
 @dataclass(frozen=True)
 class Persons:
-    """How many persons the rows are of, and the most reports that one has: one for each different value."""
+    """The number of persons, and the largest number of reports of one person: one for each different value."""
 
     number: int
     most_reports: int
@@ -226,9 +226,9 @@ Counts = Mapping[str, Truth]
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a table as the engine knows them; those that miss a value of a column in `complete` do not count.
+    """Rows of a table as the engine reads them, without those that miss a value of a column in `complete`.
 
-    `unit` is the column with the person that a row belongs to.
+    The column `unit` identifies the person that a row belongs to.
     """
 
     engine: Engine
@@ -238,12 +238,12 @@ class Rows:
     unit: str | None = None
 
     def attach(self) -> Rows:
-        """Make the table readable."""
+        """Make the table available to the engine."""
         self.engine.attach(self.source, self.view)
         return self
 
     def sql(self, columns: Sequence[str]) -> str:
-        """Cleaned cells `k0`, `k1`, … of the rows that count."""
+        """Return a query for the cleaned cells `k0`, `k1`, … of the rows that count."""
         cells = ", ".join(f"{cell_sql(self.source, name)} AS k{i}" for i, name in enumerate(columns)) or "1 AS k0"
         kept = present(cleaned(self.source, self.source.column(name)) for name in self.complete)
         return f"SELECT {cells} FROM {self.view} WHERE {kept}"
@@ -252,7 +252,7 @@ class Rows:
         return int(self.engine.rows(f"SELECT count(*) FROM ({self.sql(())}) AS t")[0][0])
 
     def few_values(self, columns: Sequence[str]) -> list[str]:
-        """Those of the columns that have no more than MOST_VALUES different values."""
+        """Return those of the columns that have at most MOST_VALUES different values."""
         if not columns:
             return []
         listed = ", ".join(f"count(DISTINCT k{i})" for i in range(len(columns)))
@@ -260,7 +260,7 @@ class Rows:
         return [name for name, count in zip(columns, counts, strict=True) if int(count) <= MOST_VALUES]
 
     def counts(self, columns: Sequence[str], cells: Sequence[tuple[str, ...]], beside: str | None = None) -> Counts:
-        """How often each of the cells occurs beside each value of a column; beside none, among everybody."""
+        """Return how often each of the cells occurs with each value of a column, or in all rows."""
         names = [*columns, *([beside] if beside else [])]
         keys = ", ".join(f"k{i}" for i in range(len(names)))
         persons = f", k{len(names)}" if self.unit else ""
@@ -286,11 +286,11 @@ class Rows:
         return {value: Truth(n[0], n[1], n[2], most[value]) for value, n in counted.items()}
 
     def everybody(self, columns: Sequence[str], cells: Sequence[tuple[str, ...]]) -> Truth:
-        """How often each of the cells occurs among all rows."""
+        """Return how often each of the cells occurs among all rows."""
         return self.counts(columns, cells).get(EVERYBODY, Truth.of_rows(np.zeros(len(cells))))
 
     def persons(self, columns: Sequence[str]) -> Persons | None:
-        """The persons in the rows, if their column is declared; raise where a row names none."""
+        """Return the persons in the rows, if their column is declared; raise if a row has none."""
         if self.unit is None:
             return None
         own = len(columns)
@@ -315,7 +315,7 @@ class Rows:
 
 
 def differing_rows(source: Rows, written: Rows, columns: Sequence[str]) -> int:
-    """Rows that stand in one of the two only, looking at some columns."""
+    """Return the number of rows that only one of two tables has, by the given columns."""
     require(written.source, columns)
     if not columns:
         return abs(source.count() - written.count())
@@ -329,7 +329,7 @@ def differing_rows(source: Rows, written: Rows, columns: Sequence[str]) -> int:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Whether reports can be the channel's: the least chance of any count, times how many counts were compared."""
+    """Whether reports can be those of the channel: the least probability of a count, times the number of counts."""
 
     chance: float
     compared: int
@@ -344,9 +344,10 @@ class Agreement:
 
 
 def agreement(source: Rows, written: Rows, channels: Sequence[Channel], kept: Sequence[str]) -> Agreement:
-    """Compare the reports of a file with what the channels make of the truth, for all rows and beside plain columns.
+    """Compare the reports of a file with those that the channels imply, for all rows and within plain columns.
 
-    Beside the values of a plain column a report that belongs to another row, or none, shows; in the whole it may not.
+    Within the values of a plain column, reports that were exchanged between rows or forged become visible, even if the
+    counts over all rows agree.
     """
     beside = [None, *source.few_values(kept)]
     least, compared = 1.0, 0
@@ -364,7 +365,7 @@ def agreement(source: Rows, written: Rows, channels: Sequence[Channel], kept: Se
 
 
 def chance_of(reports: Floats, truth: Truth, matrix: Floats) -> float:
-    """The least chance, over the reports, of a count as far from its mean as this one; 0 if it cannot be at all.
+    """Return the least probability, over the reports, of a count as far from its mean; 0 if a count is impossible.
 
     >>> coin = np.array([[0.75, 0.25], [0.25, 0.75]])
     >>> truth = Truth.of_rows(np.array([500.0, 500.0]))
@@ -386,7 +387,7 @@ def chance_of(reports: Floats, truth: Truth, matrix: Floats) -> float:
 
 
 def _chance_of_repeated(reports: Floats, truth: Truth, matrix: Floats) -> float:
-    """The same where a draw is in several rows: Bernstein's bound for a sum of coins with different weights."""
+    """Return the same where a draw occurs in several rows: Bernstein's bound for weighted Bernoulli variables."""
     off = np.abs(reports - matrix @ truth.rows)
     variance = (matrix * (1.0 - matrix)) @ truth.squares
     room = 2.0 * (variance + truth.most * off / 3.0)

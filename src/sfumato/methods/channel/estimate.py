@@ -1,13 +1,11 @@
-"""Estimate from a disguised file: the distribution of the truth, in all records or in each stratum of plain columns.
+"""Estimate the distribution of the true values from a disguised file, in all records or in strata of plain columns.
 
-Recover a distribution from counts of reports: inversion, weighted least squares, EM; and how sure that is.
+The methods are inversion, weighted least squares and EM, with standard errors and intervals. A linear estimate is
+B·counts/N with B M = 1, so it is unbiased whatever the true shares are. For n reports B is the inverse. For more
+reports, B weights them by a reference distribution, and it is the best such estimate if that is the true one.
 
-A linear estimate is B·counts/N with B M = 1, so it is unbiased whatever the truth is. For n reports B is the inverse;
-for more, B weights the reports by a reference distribution, and is the best such estimate where that is the truth.
-
-Matrices of randomized response that need no search: Warner's, uniform perturbation, FRAPP, GRR.
-
-All four are one family: a diagonal p, the rest shared equally. They differ in the name of their parameter.
+The module also has matrices of randomized response that need no search: Warner's, uniform perturbation, FRAPP and GRR.
+All four are one family: a diagonal p, and the rest shared equally. They differ in the name of their parameter.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.base.arrays import Floats
-from sfumato.data.engine import open_engine
+from sfumato.data.engine import Engine, open_engine
 from sfumato.data.open import open_source
 from sfumato.data.settings import DataSettings, EngineOptions
 from sfumato.data.source import SUFFIX, Source, mark_of
@@ -38,9 +36,9 @@ ITERATIONS = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Recovered:
-    """Shares as estimated (`raw`, maybe negative) and projected to the simplex, with standard errors and intervals.
+    """Shares as estimated (`raw`, possibly negative) and projected to the simplex, with standard errors and intervals.
 
-    `error` is against the population the records were drawn from, `error_to_file` against the shares of the file.
+    `error` refers to the population that the records were drawn from, `error_to_file` to the shares of the file.
     """
 
     method: str
@@ -53,7 +51,7 @@ class Recovered:
 
 
 def inversion_matrix(matrix: Floats) -> Floats:
-    """B for a square matrix: its inverse.
+    """Return B for a square matrix: its inverse.
 
     >>> inversion_matrix(np.array([[0.75, 0.25], [0.25, 0.75]])).tolist()
     [[1.5, -0.5], [-0.5, 1.5]]
@@ -69,7 +67,7 @@ def inversion_matrix(matrix: Floats) -> Floats:
 
 
 def weighted_matrix(matrix: Floats, reference: Floats) -> Floats:
-    """B for any matrix: (MᵀWM)⁻¹MᵀW with the weights 1/(M·reference)."""
+    """Return B for any matrix: (MᵀWM)⁻¹MᵀW with the weights 1/(M·reference)."""
     used = matrix @ reference > 0
     _require_regular(matrix, reference)
     weighted = matrix[used] / (matrix[used] @ reference)[:, None]
@@ -88,25 +86,25 @@ def _require_regular(matrix: Floats, reference: Floats) -> None:
 
 
 def linear(method: str, inverse: Floats, matrix: Floats, counts: Floats, level: float = 0.95) -> Recovered:
-    """The estimate B·counts/N of a linear method, B being the `inverse` of a channel's matrix."""
+    """Return the estimate B·counts/N of a linear method, where `inverse` is the B of a channel's matrix."""
     records = max(float(counts.sum()), 1.0)
     reports = counts / records
     raw = inverse @ reports
     second = inverse**2 @ reports
     degrees = max(records - 1.0, 1.0)
     error = np.sqrt(np.maximum(second - raw**2, 0.0) / degrees)
-    # Given the file, only the disguise is random: Var = (B diag(p*) Bᵀ − diag(f))/N.
+    # For a fixed file only the disguise is random: Var = (B diag(p*) Bᵀ − diag(f))/N.
     to_file = np.sqrt(np.maximum(second - np.clip(raw, 0.0, 1.0), 0.0) / degrees)
     low, high = intervals(inverse, matrix, counts, raw, level)
     return Recovered(method, raw, projected(raw), error, to_file, low, high)
 
 
 def intervals(inverse: Floats, matrix: Floats, counts: Floats, raw: Floats, level: float) -> tuple[Floats, Floats]:
-    """Score intervals: all shares f whose own variance allows the estimate, so that a count of zero is no certainty.
+    """Return score intervals: all shares f under which the estimate is plausible, so a count of zero is no certainty.
 
-    If category k has the share f and the others keep their proportions, the reports are f·M_k + (1 − f)·m, and the
-    variance of B_k·reports is (a + b·f − f²)/N with a = B_k²·m and b = B_k²·(M_k − m). Without a disguise this is
-    Wilson's interval. An estimate outside 0 and 1 is taken as 0 or 1 for the far end.
+    If category k has the share f and the others keep their proportions, the reports are distributed as f·M_k + (1 −
+    f)·m. The variance of B_k·reports is then (a + b·f − f²)/N with a = B_k²·m and b = B_k²·(M_k − m). Without a
+    disguise this is Wilson's interval. An estimate outside 0 and 1 is taken as 0 or 1 for the far end.
     """
     records = max(float(counts.sum()), 1.0)
     spread = NormalDist().inv_cdf(0.5 + level / 2) ** 2 / records
@@ -129,7 +127,7 @@ def intervals(inverse: Floats, matrix: Floats, counts: Floats, raw: Floats, leve
 
 
 def linear_error(inverse: Floats | None, matrix: Floats, shares: Floats, records: int) -> float:
-    """The mean squared error of a linear estimate of shares, against the population; infinite if there is none.
+    """Return the mean squared error of a linear estimate of shares, against the population; infinite if there is none.
 
     >>> linear_error(np.eye(2), np.eye(2), np.array([0.5, 0.5]), 100)
     0.0025
@@ -141,7 +139,10 @@ def linear_error(inverse: Floats | None, matrix: Floats, shares: Floats, records
 
 
 def em(matrix: Floats, counts: Floats, level: float = 0.95) -> Recovered:
-    """The most likely distribution, by EM: P'ⱼ = Σᵢ p*ᵢ·M[i,j]Pⱼ/Σ_l M[i,l]P_l (equation 3; docs/readings.md, 3.2)."""
+    """Return the maximum likelihood distribution, by EM: P'ⱼ = Σᵢ p*ᵢ·M[i,j]Pⱼ/Σ_l M[i,l]P_l.
+
+    This is equation 3 of the paper (docs/readings.md, 3.2).
+    """
     records = max(float(counts.sum()), 1.0)
     reports = counts / records
     seen = reports > 0
@@ -162,14 +163,14 @@ def em(matrix: Floats, counts: Floats, level: float = 0.95) -> Recovered:
     to_file = np.sqrt(np.maximum(variance - shares, 0.0) / records)
     try:
         inverse = weighted_matrix(matrix, inside)
-    except InputError:  # truths that no report tells apart: nothing is known of their shares
+    except InputError:  # no report distinguishes some true values, so their shares are unknown
         return Recovered("em", shares, shares, error, to_file, np.zeros_like(shares), np.ones_like(shares))
     low, high = intervals(inverse, matrix, counts, shares, level)
     return Recovered("em", shares, shares, error, to_file, low, high)
 
 
 def projected(raw: Floats) -> Floats:
-    """The nearest distribution.
+    """Return the nearest distribution.
 
     >>> projected(np.array([0.7, 0.5, -0.2])).round(3).tolist()
     [0.6, 0.4, 0.0]
@@ -186,7 +187,7 @@ MOST_STRATA = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Stratum:
-    """One combination of values of the plain columns (none: all records), and what was recovered in it."""
+    """One combination of values of the plain columns (or all records), and its estimate."""
 
     values: tuple[str, ...]
     records: int
@@ -196,7 +197,7 @@ class Stratum:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """The distribution of the truth by strata."""
+    """The estimated distribution of the true values, by strata."""
 
     channel: Channel
     by: tuple[str, ...]
@@ -209,7 +210,7 @@ class Estimate:
         return sum(stratum.records for stratum in self.strata)
 
     def as_dict(self) -> dict[str, Any]:
-        """As `sfumato channel estimate --json` prints it; counts are shares times the records of the stratum."""
+        """Return what `sfumato channel estimate --json` prints; counts are shares times the records of the stratum."""
         return {
             "columns": list(self.channel.columns),
             "records": self.records,
@@ -243,7 +244,7 @@ class Estimate:
 
 
 def disguised_file(path: Path) -> Path:
-    """The disguised file itself, or the one in the folder of a release or of its public part."""
+    """Return the path of the disguised file: the path itself, or the file in a release folder or its public part."""
     if not path.is_dir() or mark_of(path).is_file():  # a file in parts is a folder with a mark
         return path
     for folder in (path / "public", path):
@@ -254,7 +255,7 @@ def disguised_file(path: Path) -> Path:
 
 
 def channels_of(path: Path) -> list[Channel]:
-    """The channels a disguised file was made with, from the mark beside it."""
+    """Return the channels that made a disguised file, from the mark next to it."""
     mark = mark_of(path)
     if not mark.is_file():
         raise InputError(
@@ -275,13 +276,13 @@ def estimate(
     settings: DataSettings | None = None,
     options: EngineOptions | None = None,
 ) -> Estimate:
-    """Recover the distribution of the truth from a disguised file; several channels give their cross-table.
+    """Estimate the distribution of the true values from a disguised file; several channels yield their cross-table.
 
     Args:
         path: the disguised file.
-        channels: the channels that disguised it; those beside the file unless given.
+        channels: the channels that disguised it; by default those next to the file.
         by: columns within whose values the shares are estimated.
-        method: how: chosen by what the channel allows unless given.
+        method: the method of estimation; by default the best that the channel allows.
         level: the confidence level of the intervals.
         settings: how the file is read.
         options: memory limit and threads of the engine.
@@ -316,7 +317,10 @@ def estimate(
 
 
 def _source(path: Path, own: Sequence[str], settings: DataSettings | None) -> Source:
-    """The disguised file. Reports such as "a | b" look like separators, so the way we write is tried first."""
+    """Return the disguised file as a source.
+
+    The format that Sfumato writes is tried first, because reports such as "a | b" look like separators.
+    """
     if settings is None and path.suffix not in (".parquet", ".pq"):
         ours = open_source(DataSettings(path=str(path), separator=","))
         if set(own) <= set(ours.names):
@@ -334,7 +338,7 @@ def _inverse(channel: Channel, method: str) -> tuple[str, Floats] | None:
     return "wls", weighted_matrix(channel.matrix, reference)
 
 
-def _check_reports(engine: Any, source: Any, channels: Sequence[Channel], counted_cells: Tally) -> None:
+def _check_reports(engine: Engine, source: Source, channels: Sequence[Channel], counted_cells: Tally) -> None:
     for position, channel in enumerate(channels):
         known = set(channel.outputs)
         strange = sorted({(cell[position],) for cell in counted_cells.cells if cell[position] not in known})
@@ -352,7 +356,7 @@ def _check_reports(engine: Any, source: Any, channels: Sequence[Channel], counte
 
 
 def _counts(channels: Sequence[Channel], counted_cells: Tally) -> list[tuple[tuple[str, ...], Floats]]:
-    """Counts of the reports (of their product) in each stratum, in the order of the strata."""
+    """Return the counts of the reports (of their product) in each stratum, in the order of the strata."""
     places = [{name: y for y, name in enumerate(channel.outputs)} for channel in channels]
     shape = tuple(len(channel.outputs) for channel in channels)
     gathered: dict[tuple[str, ...], Floats] = {}
@@ -369,7 +373,7 @@ def _counts(channels: Sequence[Channel], counted_cells: Tally) -> list[tuple[tup
 
 
 def warner(categories: int, truth: float) -> Floats:
-    """Report the truth with probability p, each other category with (1 − p)/(n − 1).
+    """Return the matrix that reports the truth with probability p, each other category with (1 − p)/(n − 1).
 
     >>> warner(3, 0.5)
     array([[0.5 , 0.25, 0.25],
@@ -383,7 +387,9 @@ def warner(categories: int, truth: float) -> Floats:
 
 
 def uniform_perturbation(categories: int, retention: float) -> Floats:
-    """Keep the value with probability q, else draw any category: Warner's with p = q + (1 − q)/n.
+    """Return the matrix that keeps a value with probability q and else draws any category.
+
+    It is Warner's with p = q + (1 − q)/n.
 
     >>> bool(np.allclose(uniform_perturbation(4, 0.2), warner(4, 0.4)))
     True
@@ -393,7 +399,9 @@ def uniform_perturbation(categories: int, retention: float) -> Floats:
 
 
 def frapp(categories: int, ratio: float) -> Floats:
-    """The truth λ times as likely as each other category: Warner's with p = λ/(λ + n − 1).
+    """Return the matrix in which the truth is λ times as likely as each other category.
+
+    It is Warner's with p = λ/(λ + n − 1).
 
     >>> bool(np.allclose(frapp(4, 3.0), warner(4, 0.5)))
     True
@@ -403,7 +411,7 @@ def frapp(categories: int, ratio: float) -> Floats:
 
 
 def grr(categories: int, epsilon: float) -> Floats:
-    """Generalized randomized response with ε of local differential privacy: FRAPP with λ = e^ε.
+    """Return generalized randomized response with ε of local differential privacy: FRAPP with λ = e^ε.
 
     >>> bool(np.allclose(grr(4, math.log(3)), frapp(4, 3.0)))
     True
@@ -416,7 +424,7 @@ FAMILIES = {"warner": warner, "uniform_perturbation": uniform_perturbation, "fra
 
 
 def response_matrix(family: str, categories: int, parameter: float) -> Floats:
-    """A matrix by the name of its family."""
+    """Return a matrix by the name of its family."""
     if family not in FAMILIES:
         raise InputError(f'unknown family "{family}"', expected="a family", remedy=nearest(family, FAMILIES))
     return FAMILIES[family](categories, parameter)

@@ -1,21 +1,18 @@
-"""The certified optimum: channels with any number of outputs, and a lower bound that no channel can beat.
+"""The certified optimum: channels with any number of outputs, and a lower bound on the error of every channel.
 
-Written over posteriors the problem is convex (docs/readings.md, 3.9). All corners are known, so a column generation
-over them ends with a proof: the bound is checked against every corner, not only against those in use.
+Written over posteriors the problem is convex (docs/readings.md, 3.9). All extreme points (corners) are known, so column
+generation over them ends with a proof: the bound is checked against every corner, not only against those in use.
 
-A-optimal design with linear constraints: the convex program behind the certified channel, by an interior point.
-
-Columns v of a matrix V lie in the simplex. Over weights w ≥ 0 with V w = P and heights·w ≤ limit,
+The convex program is an A-optimal design with linear constraints, solved by an interior point method. Columns v of a
+matrix V lie in the simplex. Over weights w ≥ 0 with V w = P and heights·w ≤ limit,
 
     minimise f = tr(D S⁻¹ D),  S = Σ w_v v vᵀ,  D = diag(P).
 
 Since V w = P fixes the row sums of S, S = D − L(s), where s_ij = Σ w_v v_i v_j for i < j and L is the Laplacian of the
-graph with the weights s. So f is a convex function of n(n−1)/2 numbers and everything else is linear in w: Newton's
+graph with the weights s. So f is a convex function of n(n−1)/2 numbers and everything else is linear in w. Newton's
 system has n(n+1)/2 + 1 unknowns however many columns there are.
 
-Column generation over a known set of posteriors: the best mixture of all of them, with a bound over all of them.
-
-Mixtures of columns: made to add up to a goal, and made of few columns.
+`balanced` corrects a mixture of columns so that it adds up to a goal, and `thin` reduces it to few columns.
 """
 
 from __future__ import annotations
@@ -34,49 +31,50 @@ from sfumato.methods.channel.prior import corners
 
 INDEPENDENT = 1e-8
 REFRESH = 64
-SAME = 1e-9  # of the largest sum: what a thinned mixture may differ by
+SAME = 1e-9  # tolerance for the sum of a thinned mixture, relative to the largest sum
 
 
-def wall(values: Floats, step: Floats) -> float:
-    """How far values can go until one is zero."""
+def max_step(values: Floats, step: Floats) -> float:
+    """Return the largest step length before a value becomes negative."""
     falling = step < 0
     return float(np.min(-values[falling] / step[falling])) if falling.any() else np.inf
 
 
 def balanced(columns: Floats, weights: Floats, goal: Floats) -> Floats:
-    """Weights moved, each in proportion to its size, until the columns add up to the goal."""
+    """Adjust weights, each in proportion to its size, until the columns add up to the goal."""
     for _ in range(50):
         off = goal - columns @ weights
         if np.abs(off).max() < 1e-15:
             break
         push = columns * weights**2
         change = push.T @ np.linalg.lstsq(push @ columns.T, off, rcond=None)[0]
-        weights = weights + min(1.0, 0.9 * wall(weights, change)) * change
+        weights = weights + min(1.0, 0.9 * max_step(weights, change)) * change
     return weights
 
 
 def thin(columns: Floats, weights: Floats) -> Floats:
-    """The same sum of weighted columns from no more columns than they have rows (Carathéodory).
+    """Return the same sum of weighted columns from no more columns than they have rows (Carathéodory).
 
-    Columns come in turn, the heaviest first. One that the basis cannot express joins it; of the others the weight moves
-    into the basis, until it is used up or a member of the basis is, whose place it then takes.
+    Columns are added in turn, the heaviest first. A column that is independent of the basis joins it. The weight of any
+    other column is moved to the basis, until it is used up or the weight of a basis member is. The column then replaces
+    that member.
 
     >>> left = thin(np.ones((1, 4)), np.array([0.1, 0.2, 0.3, 0.4]))
     >>> int((left > 0).sum()), round(float(left.sum()), 12)
     (1, 1.0)
 
-    Where columns depend on each other up to rounding, an exchange can lose the sum. All columns are kept then.
+    If columns are dependent up to rounding, an exchange can change the sum. All columns are kept then.
     """
     try:
-        thinned = _exchanged(columns, weights)
+        thinned = _last_basis(columns, weights)
     except np.linalg.LinAlgError:
         return weights
     total = columns @ weights
     return thinned if np.abs(columns @ thinned - total).max() <= SAME * np.abs(total).max() else weights
 
 
-def _exchanged(columns: Floats, weights: Floats) -> Floats:
-    """The weights of the last basis; see `thin`."""
+def _last_basis(columns: Floats, weights: Floats) -> Floats:
+    """Return the weights of the last basis of `thin`."""
     rows = len(columns)
     size = np.linalg.norm(columns, axis=1, keepdims=True)
     columns = columns / np.where(size > 0, size, 1.0) * np.sqrt(columns.shape[1])
@@ -115,13 +113,13 @@ def _exchanged(columns: Floats, weights: Floats) -> Floats:
 
 STEPS = 80
 TO_THE_WALL = 0.99
-LAG = 1e3  # where the slope is this much further off than the gap, the gap waits: what vanishes too soon is lost
-TO_SINGULAR = 0.7  # f grows without bound where S is singular, so the way there is walked with more care
+LAG = 1e3  # the gap is not reduced if the gradient lags by this factor: a weight that vanishes too soon is lost
+TO_SINGULAR = 0.7  # shorter steps towards a singular S, because f grows without bound there
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Weights of the columns, the matrix S, the value f, and the prices that prove how good it is."""
+    """Weights of the columns, the matrix S, the value f, and the dual prices that bound it."""
 
     weights: Floats
     shape: Floats
@@ -134,9 +132,9 @@ class Design:
 class Bound:
     """A lower bound on f for every limit at once.
 
-    With Y = S⁻¹D, Cauchy and Schwarz give (tr DY)² ≤ f(w')·Σ w'_v ‖Yᵀv‖² for every w'; a dual feasible (price, charge)
-    of the linear program bounds that sum by price·P + charge·limit. A shift makes any pair feasible, because a column
-    sums to one.
+    With Y = S⁻¹D, the Cauchy-Schwarz inequality states (tr DY)² ≤ f(w')·Σ w'_v ‖Yᵀv‖² for every w'. A dual feasible
+    pair (price, charge) of the linear program bounds that sum by price·P + charge·limit. A shift makes any pair
+    feasible, because a column sums to one.
     """
 
     trace: float
@@ -145,7 +143,7 @@ class Bound:
 
     @classmethod
     def of(cls, design: Design, prior: Floats, columns: Floats, heights: Floats) -> tuple[Bound, Floats]:
-        """The bound a design proves over all columns, and by how much each column is worth more than it is priced."""
+        """Return the bound that a design proves over all columns, and how far each violates its dual constraint."""
         dual = np.linalg.solve(design.shape, np.diag(prior))
         worth = np.einsum("ij,ij->j", dual.T @ columns, dual.T @ columns)
         excess = worth - design.price @ columns - design.charge * heights
@@ -153,12 +151,12 @@ class Bound:
         return cls(float(prior @ np.diag(dual)), constant, design.charge), excess
 
     def at(self, limit: float) -> float:
-        """The bound at a limit; a hair is taken off for rounding."""
+        """Return the bound at a limit, slightly reduced for rounding errors."""
         return self.trace**2 / (self.constant + self.charge * limit) * (1.0 - 1e-11)
 
 
 def solve(prior: Floats, columns: Floats, heights: Floats, limit: float | None, tolerance: float = 1e-6) -> Design:
-    """The best design. `limit` None leaves the constraint on heights out.
+    """Return the best design; without a `limit` the constraint on heights is left out.
 
     >>> columns = np.array([[0.9, 0.1, 0.5], [0.1, 0.9, 0.5]])
     >>> found = solve(np.array([0.5, 0.5]), columns, columns.max(axis=0), 0.7)
@@ -171,16 +169,16 @@ def solve(prior: Floats, columns: Floats, heights: Floats, limit: float | None, 
             break
         try:
             point.step()
-        except np.linalg.LinAlgError:  # rounding has the last word; the bound still says how good this is
+        except np.linalg.LinAlgError:  # rounding prevents further steps; the bound states how good the result is
             break
     return point.design()
 
 
 class _InteriorPoint:
-    """Mehrotra's predictor and corrector. The rows of Ψ: products v_i v_j, the column itself, its height.
+    """Mehrotra's predictor-corrector method. The rows of Ψ are the products v_i v_j, the column itself, and its height.
 
-    Ψ w = (s, P, limit) with multipliers y; z ≥ 0 are the reduced costs of the weights; the slack of the limit is a
-    last column that adds nothing to S.
+    Ψ w = (s, P, limit) has the multipliers y, and z ≥ 0 are the reduced costs of the weights. The slack of the limit is
+    a last column that adds nothing to S.
     """
 
     def __init__(self, prior: Floats, columns: Floats, heights: Floats, limit: float | None) -> None:
@@ -211,11 +209,11 @@ class _InteriorPoint:
         self.z = np.maximum(-(self.y @ psi), 0.1 * self.value)
 
     def shape(self) -> Floats:
-        """S of the current s."""
+        """Return S at the current s."""
         return np.asarray(np.diag(self.prior) - (self.edges * self.s) @ self.edges.T)
 
     def curve(self) -> tuple[float, Floats, Floats]:
-        """f, its gradient and its Hessian in s."""
+        """Return f, its gradient and its Hessian in s."""
         inverse = np.linalg.inv(self.shape())
         inner = self.edges.T @ inverse @ self.edges
         weighted = (self.prior[:, None] * inverse) @ self.edges
@@ -223,14 +221,14 @@ class _InteriorPoint:
         return float(self.prior**2 @ np.diag(inverse)), np.diag(outer).copy(), 2.0 * inner * outer
 
     def done(self, tolerance: float) -> bool:
-        """Whether the gap is closed; rounding then forbids to ask much more of the constraints."""
+        """Return whether the gap is closed; rounding then prevents a much higher accuracy of the constraints."""
         gap = float(self.w @ self.z) / self.value
         off = float(np.abs(self._primal()).max())
         turned = float(np.abs(self.slope + self.y[: self.pairs]).max()) / self.value
         return gap < tolerance and turned < 10 * tolerance and (off < 1e-8 or gap < 1e-3 * tolerance)
 
     def step(self) -> None:
-        """One predictor, one corrector."""
+        """Make one predictor step and one corrector step."""
         primal, pairs = self._primal(), self.pairs
         turned = -(self.slope + self.y[:pairs])
         priced = -(self.y @ self.psi) - self.z
@@ -247,22 +245,28 @@ class _InteriorPoint:
             return target / self.z - self.w - theta * dz, dz, dy, inverse @ (turned - dy[:pairs])
 
         dw, dz, _, ds = direction(np.zeros_like(self.w))
-        ahead, behind = min(1.0, wall(self.w, dw), 0.9 * self._singular(ds)), min(1.0, wall(self.z, dz))
+        primal_step, dual_step = (
+            min(1.0, max_step(self.w, dw), 0.9 * self._singular(ds)),
+            min(1.0, max_step(self.z, dz)),
+        )
         gap = float(self.w @ self.z)
-        centred = (float((self.w + ahead * dw) @ (self.z + behind * dz)) / gap) ** 3 * gap / len(self.w)
+        centred = (float((self.w + primal_step * dw) @ (self.z + dual_step * dz)) / gap) ** 3 * gap / len(self.w)
         if float(np.abs(turned).max()) > LAG * gap:
             centred = gap / len(self.w)
         dw, dz, dy, ds = direction(centred - dw * dz)
-        # One step length for both: f is no linear function, so the prices must move with what they price.
-        ahead = min(
-            1.0, TO_THE_WALL * wall(self.w, dw), TO_SINGULAR * self._singular(ds), TO_THE_WALL * wall(self.z, dz)
+        # One step length for both: f is not linear, so primal and dual variables must move together.
+        primal_step = min(
+            1.0,
+            TO_THE_WALL * max_step(self.w, dw),
+            TO_SINGULAR * self._singular(ds),
+            TO_THE_WALL * max_step(self.z, dz),
         )
-        self.w, self.s = self.w + ahead * dw, self.s + ahead * ds
-        self.z, self.y = self.z + ahead * dz, self.y + ahead * dy
+        self.w, self.s = self.w + primal_step * dw, self.s + primal_step * ds
+        self.z, self.y = self.z + primal_step * dz, self.y + primal_step * dy
         self.value, self.slope, self.curvature = self.curve()
 
     def design(self) -> Design:
-        """The result, with V w = P made true to the last digit."""
+        """Return the result, with V w = P corrected to machine precision."""
         weights = balanced(self.psi[self.pairs :], self.w, self.goal[self.pairs :])[: self.count]
         pairs, n = self.pairs, len(self.prior)
         y, shape = self.y * self.scale, self.shape()
@@ -275,20 +279,20 @@ class _InteriorPoint:
         return Design(weights, shape, self.value, price, charge)
 
     def _primal(self) -> Floats:
-        """What is missing to Ψ w = (s, P, limit)."""
+        """Return the residual of Ψ w = (s, P, limit)."""
         missing = self.goal - self.psi @ self.w
         missing[: self.pairs] += self.s
         return np.asarray(missing)
 
     def _singular(self, ds: Floats) -> float:
-        """How far s can go until S is singular."""
+        """Return the largest step length of s before S becomes singular."""
         pull = (self.edges * ds) @ self.edges.T
         largest = scipy.linalg.eigh(pull, self.shape(), eigvals_only=True, check_finite=False)[-1]
         return 1.0 / float(largest) if largest > 0 else np.inf
 
 
 def _factored(normal: Floats) -> Callable[[Floats], Floats]:
-    """Solve with a matrix that is positive definite but for rounding: scaled, then shifted as little as it takes."""
+    """Return a solver for a matrix that is positive definite up to rounding: scaled, then slightly shifted."""
     scale = 1.0 / np.sqrt(np.diag(normal))
     scaled = normal * scale[:, None] * scale
     shift = 1e-15
@@ -297,13 +301,13 @@ def _factored(normal: Floats) -> Callable[[Floats], Floats]:
             factor = scipy.linalg.cho_factor(scaled + shift * np.eye(len(scaled)), check_finite=False)
             break
         except np.linalg.LinAlgError:
-            if not shift < 1.0:  # no number is left to work with
+            if not shift < 1.0:  # the matrix holds no finite number
                 raise
             shift *= 10.0
 
     def solved(right: Floats) -> Floats:
         solution = scipy.linalg.cho_solve(factor, right * scale, check_finite=False)
-        for _ in range(2):  # refinement takes the shift back
+        for _ in range(2):  # iterative refinement removes the effect of the shift
             solution = solution + scipy.linalg.cho_solve(factor, right * scale - scaled @ solution, check_finite=False)
         return np.asarray(solution * scale)
 
@@ -311,16 +315,16 @@ def _factored(normal: Floats) -> Callable[[Floats], Floats]:
 
 
 MOST_CATEGORIES = 16
-AT_ONCE = 2500  # posteriors that are all used from the start; more are generated as they are needed
+AT_ONCE = 2500  # up to this number all posteriors are used from the start; more are generated when needed
 ADDED = 400
 ROUNDS = 30
-CLOSED = 2e-6  # a gap at which no more posteriors are looked for
-DUST = 1e-7  # reports rarer than this are traces of the method, and would set the worst posterior
+CLOSED = 2e-6  # relative gap at which column generation stops
+DUST = 1e-7  # rarer reports are numerical noise, and would determine the worst posterior
 
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """A channel as matrix and posteriors (rows), and the spread that no channel within the same limits goes below."""
+    """A channel as matrix and posteriors (rows), and a lower bound on the spread within the same limits."""
 
     matrix: Floats
     posteriors: Floats
@@ -328,7 +332,7 @@ class Optimum:
 
 
 def refuse_too_many(prior: Floats) -> None:
-    """Raise where there are more categories than sets can be listed."""
+    """Raise if there are more categories than subsets can be enumerated for."""
     if len(prior) > MOST_CATEGORIES:
         raise InputError(
             f"{len(prior)} categories are too many for the exact engine",
@@ -337,17 +341,20 @@ def refuse_too_many(prior: Floats) -> None:
         )
 
 
-class Generation:
-    """Mixtures of posteriors (columns) that add up to a prior. Those in use stay in use for the next mixture."""
+class ColumnGeneration:
+    """Column generation: mixtures of posteriors (columns) that add up to a prior.
+
+    Columns in use are kept for the next mixture.
+    """
 
     def __init__(self, prior: Floats, columns: Floats, used: Flags) -> None:
         self.prior, self.columns, self.used = prior, columns, used
         self.heights = columns.max(axis=0)
 
     def solve(self, limit: float | None, allowed: Flags, reached: float) -> tuple[Optimum, Bound]:
-        """The best mixture of the columns allowed; `limit` caps its accuracy, `reached` is where its bound is read.
+        """Return the best mixture of the allowed columns; `limit` caps its accuracy, `reached` is for the bound.
 
-        Solve over the columns in use, add those that are worth more than they are priced, until none are left.
+        Solve over the columns in use, add those that violate their dual constraint, and repeat until none does.
         """
         best: Bound | None = None
         for _ in range(ROUNDS):
@@ -367,13 +374,13 @@ class Generation:
         return self._optimum(design, chosen, best.at(reached)), best
 
     def _optimum(self, design: Design, chosen: Counts64, lower_bound: float) -> Optimum:
-        """The design as a matrix with few outputs, in the order of their sets."""
+        """Return the design as a matrix with few outputs, in the order of their sets."""
         columns, heights = self.columns[:, chosen], self.heights[chosen]
         first, second = np.triu_indices(len(self.prior), 1)
         moments = np.concatenate([columns[first] * columns[second], columns, heights[None, :]])
-        weights = _swept(np.vstack([columns, heights]), thin(moments, design.weights))
+        weights = _without_negligible(np.vstack([columns, heights]), thin(moments, design.weights))
         kept = np.flatnonzero(weights)
-        # The last digits: what the columns add up to is the prior itself.
+        # A correction in the last digits, so that the columns add up to the prior exactly.
         weights, columns = balanced(columns[:, kept], weights[kept], self.prior), columns[:, kept]
         order = np.lexsort([*columns[::-1], -heights[kept]])
         rows = (columns * weights).T[order]
@@ -381,8 +388,8 @@ class Generation:
         return Optimum(matrix / matrix.sum(axis=0), columns.T[order], lower_bound)
 
 
-def _swept(rows: Floats, weights: Floats) -> Floats:
-    """Weights with negligible ones set to zero, if the rest can be adjusted to the same totals."""
+def _without_negligible(rows: Floats, weights: Floats) -> Floats:
+    """Return weights with negligible ones set to zero, if the rest can be adjusted to the same totals."""
     goal, kept = rows @ weights, np.flatnonzero(weights > DUST)
     rest = balanced(rows[:, kept], weights[kept], goal)
     if np.abs(rows[:, kept] @ rest - goal).max() > 1e-13 or rest.min() <= 0:
@@ -392,16 +399,16 @@ def _swept(rows: Floats, weights: Floats) -> Floats:
     return swept
 
 
-TOUCHING = 1e-6  # privacy this close to the ceiling is the ceiling: tables print six digits
+TOUCHING = 1e-6  # privacy this close to the ceiling counts as the ceiling, because tables print six digits
 
 
 class ExactSearch:
-    """Optimal channels for one prior, δ and cap on the gain. Every point adds corners and bounds that the next use."""
+    """Optimal channels for one prior, δ and limit on the gain; corners and bounds are kept for the next point."""
 
     def __init__(
         self, prior: Floats, delta: float, gain: float | None = None, candidates: Floats | None = None
     ) -> None:
-        """`candidates` are other posteriors than all corners; what is then found is proven among them only."""
+        """Set up the search; with `candidates` in place of all corners, optima are proven among these only."""
         attainable(prior, delta)
         require_room(prior, delta)
         refuse_too_many(prior)
@@ -410,14 +417,14 @@ class ExactSearch:
         self.heights = self.columns.max(axis=0)
         self.bounds: list[Bound] = []
         self.range = self._range()
-        self.generation = Generation(prior, self.columns, self._first_columns())
+        self.generation = ColumnGeneration(prior, self.columns, self._first_columns())
 
     def ceiling_is_finite(self) -> bool:
-        """Whether the most private channels still tell all categories apart: only if one category is the commonest."""
+        """Return whether the most private channels distinguish all categories: only if one is the commonest."""
         return int(np.sum(self.prior > self.prior.max() - TOUCHING)) == 1
 
     def at(self, privacy: float) -> Optimum:
-        """The best channel with at least this privacy."""
+        """Return the best channel with at least this privacy."""
         low, high = self.range
         if not low - TOUCHING <= privacy <= high + TOUCHING:
             raise UnreachableError(
@@ -434,7 +441,7 @@ class ExactSearch:
             )
         limit = None if ceiling else 1.0 - privacy
         allowed = np.ones(len(self.heights), dtype=np.bool_)
-        if ceiling:  # only reports under which the commonest category stays the best guess
+        if ceiling:  # only reports that leave the commonest category as the best guess
             allowed = self.heights <= self.columns[np.argmax(self.prior)] + 1e-12
         optimum, bound = self.generation.solve(limit, allowed, 1.0 - high if limit is None else limit)
         if not ceiling:
@@ -442,18 +449,18 @@ class ExactSearch:
         return optimum
 
     def lower_bound(self, privacy: float) -> float:
-        """The best proven spread at any privacy, from the bounds of all points solved so far."""
+        """Return the best proven lower bound on the spread at any privacy, from all points solved so far."""
         return max((bound.at(1.0 - privacy) for bound in self.bounds), default=0.0)
 
     def _range(self) -> tuple[float, float]:
-        """The least and the most privacy. With a cap on the gain the least is that of a linear program."""
+        """Return the least and the most privacy. With a limit on the gain the least is that of a linear program."""
         low, high = attainable(self.prior, self.delta)
         if self.gain is not None:
             low = min(max(low, 1.0 - float(self.heights @ self._mixture(self.heights))), high)
         return low, high
 
     def _first_columns(self) -> Flags:
-        """All corners if they are few; else those that the lowest privacy, the ceiling and feasibility ask for."""
+        """Return all corners if they are few, else those of the lowest privacy, of the ceiling and of feasibility."""
         count = len(self.heights)
         if count <= AT_ONCE:
             return np.ones(count, dtype=np.bool_)
@@ -464,7 +471,7 @@ class ExactSearch:
         if used.sum() > AT_ONCE:
             used = (sizes <= int(sizes.min()) + 1) | (sizes >= len(self.prior) - 1)
         order = np.argsort(-self.prior)
-        for size in range(1, len(order) + 1):  # the sets of the commonest keep the best guess as it is
+        for size in range(1, len(order) + 1):  # sets of the commonest categories leave the best guess unchanged
             for last in range(size - 1, len(order)):
                 named = np.zeros(len(order))
                 named[[*order[: size - 1], order[last]]] = 1.0 / size
@@ -472,11 +479,11 @@ class ExactSearch:
         if self.gain is not None:
             used |= np.arange(count) % max(count // AT_ONCE, 1) == 0
             for worth in (self.heights, -self.heights, -((self.columns / self.prior[:, None]) ** 2).sum(axis=0)):
-                used |= self._mixture(worth) > 0  # so that the prior can be reached, near both ends of the range
+                used |= self._mixture(worth) > 0  # makes the prior reachable near both ends of the range
         return np.asarray(used)
 
     def _mixture(self, worth: Floats) -> Floats:
-        """Weights that add up to the prior and are worth the most."""
+        """Return weights that add up to the prior and have the greatest total worth."""
         program = scipy.optimize.linprog(-worth, A_eq=self.columns, b_eq=self.prior, method="highs")
         if program.x is None:
             raise AssertionError("the prior lies between the corners")

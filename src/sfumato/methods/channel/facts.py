@@ -1,7 +1,7 @@
-"""What a disguise says of itself: the figures of its channels on the table's own shares, in full and for the public.
+"""Figures of a disguise: those of its channels on the shares of the table, complete and for the public.
 
-Everything here follows from the channels, the counts of the categories in the source and the counts of the reports in
-the written file, so that it can be worked out again whenever a release is verified.
+All figures follow from the channels, the counts of the categories in the source and the counts of the reports in the
+written file. So they can be computed anew whenever a release is verified.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from sfumato.methods.channel.estimate import inversion_matrix, linear_error, wei
 from sfumato.methods.channel.families import least_error
 from sfumato.plans.channel import SEVERAL, Channel
 
-STEP = 0.05  # what the guarantees that the public reads are rounded to: exact ones would tell the shares
+STEP = 0.05  # public guarantees are rounded to this step, because exact ones reveal the shares
 NUMBERS = ("privacy", "mse", "worst_posterior", "loss")
 HEADLINES = ("worst_posterior", "best_guess", "guess_from_file")  # given the other columns of the file
 EXACT_SHARES = "the shares of the table"
 
 
 def figures_of(channel: Channel, counts: Floats, effective: float | None = None) -> dict[str, Any]:
-    """Every figure of a channel on the shares of a table; `mse_of_estimate` is that of the estimate analysts make.
+    """Return every figure of a channel on the shares of a table; `mse_of_estimate` is that of the analysts' estimate.
 
-    `effective` is how many independent rows that estimate has, where rows of a person repeat one report.
+    `effective` is the effective number of independent rows of that estimate, where rows of a person repeat one report.
     """
     records = int(counts.sum())
     rows = records if effective is None else max(int(effective), 1)
@@ -52,7 +52,7 @@ def figures_of(channel: Channel, counts: Floats, effective: float | None = None)
 
 
 def estimator(channel: Channel) -> Floats | None:
-    """The matrix of the unbiased estimate that an analyst makes without knowing any shares; None if there is none."""
+    """Return the matrix of the unbiased estimate that needs no shares, or None if there is none."""
     try:
         if channel.matrix.shape[0] == channel.size:
             return inversion_matrix(channel.matrix)
@@ -62,7 +62,7 @@ def estimator(channel: Channel) -> Floats | None:
 
 
 def attributes_of(channel: Channel, counts: Floats) -> dict[str, dict[str, float]]:
-    """Privacy and worst posterior of each column of a joint channel by itself."""
+    """Return privacy and worst posterior of each single column of a joint channel."""
     if len(channel.columns) == 1:
         return {}
     present = counts > 0
@@ -76,9 +76,9 @@ def attributes_of(channel: Channel, counts: Floats) -> dict[str, dict[str, float
 
 
 def about_channel(channel: Channel, truth: Truth, reports: Floats) -> dict[str, Any]:
-    """All that the publisher reads of a channel: figures, categories with their shares and gains, reports.
+    """Return all that the publisher reads of a channel: figures, categories with their shares and gains, reports.
 
-    Figures and shares are of the reports drawn, one a person for each value; the reports in the file are rows.
+    Figures and shares refer to the reports drawn, one per person and value. The reports in the file are rows.
     """
     counts, rows = truth.draws, truth.rows.sum()
     records = counts.sum()
@@ -112,7 +112,10 @@ def about_channel(channel: Channel, truth: Truth, reports: Floats) -> dict[str, 
 
 
 def front_of(channel: Channel) -> dict[str, Any] | None:
-    """The front that a channel was chosen from, if its notes hold a whole one: anyone may write a channel file."""
+    """Return the front that a channel was chosen from, if its notes hold a complete one.
+
+    The notes are untrusted, because anyone may write a channel file.
+    """
     try:
         front = channel.notes["front"]
         points: list[dict[str, Any]] = [
@@ -129,10 +132,10 @@ def front_of(channel: Channel) -> dict[str, Any] | None:
 
 
 def public_notes(channel: Channel, about: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What the public reads of a channel: guarantees in coarse steps, never on the flattering side.
+    """Return what the public reads of a channel: guarantees in coarse steps, never better than the exact ones.
 
-    The expected error is that of equal shares: any figure of the true ones would help to find them. `given` are the
-    figures given the other columns of the file.
+    The expected error is that of equal shares, because any figure of the true shares would help to infer them. `given`
+    are the figures given the other columns of the file.
     """
     figures = about["figures"]
     even = np.full(channel.size, 1.0 / channel.size)
@@ -155,7 +158,7 @@ def public_notes(channel: Channel, about: Mapping[str, Any], given: Mapping[str,
 
 
 def _step_up(value: float | None) -> float | None:
-    """A probability in coarse steps, never below itself."""
+    """Return a probability rounded up to a coarse step."""
     return None if value is None else round(min(math.ceil(value / STEP - 1e-9) * STEP, 1.0), 2)
 
 
@@ -170,7 +173,7 @@ def mark_for(
     notes: Mapping[str, Any],
     given: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """What stands beside the disguised file: its channels with coarse guarantees, and nothing of the shares."""
+    """Return the mark next to the disguised file: its channels with coarse guarantees, without the shares."""
     beside = {} if given is None else given["channels"]
     bare = [
         channel.bare(public_notes(channel, about, beside.get(about["name"])))
@@ -180,5 +183,5 @@ def mark_for(
 
 
 def tells_shares(channel: Channel) -> bool:
-    """Whether a channel was optimised for the exact shares of a table: its matrix then tells them."""
+    """Return whether a channel was optimised for the exact shares of a table, so that its matrix reveals them."""
     return channel.notes.get("designed_for") == EXACT_SHARES

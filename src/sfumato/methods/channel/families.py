@@ -19,11 +19,11 @@ from sfumato.methods.channel.search import guarantees
 from sfumato.plans.channel import Channel
 from sfumato.study import ChannelSettings
 
-EPSILONS = (0.01, 20.0)  # outside of these the bound of ε is that of no disguise, or of no information
+EPSILONS = (0.01, 20.0)  # below, a report is no information; above, it is no disguise
 
 
 def family_channel(prior: Prior, family: str, parameter: float) -> tuple[Channel, dict[str, Any]]:
-    """A channel of a family for a prior's categories, and its figures. It needs no prior to be made."""
+    """Return a channel of a family for a prior's categories, and its figures; only these need the shares."""
     matrix = response_matrix(family, len(prior.categories), parameter)
     said = figures(matrix, prior.shares, prior.records)
     notes = guarantees(ChannelSettings(delta=min(said.worst_posterior, 1.0)), prior, said)
@@ -33,7 +33,7 @@ def family_channel(prior: Prior, family: str, parameter: float) -> tuple[Channel
 
 
 def channel_figures(channel: Channel, prior: Prior) -> dict[str, Any]:
-    """All figures of a channel, with the certified bound on the error at its privacy and worst posterior."""
+    """Return all figures of a channel, with the certified lower bound on the error at the same privacy."""
     if set(channel.categories) != set(prior.categories):
         raise InputError(
             "the channel's categories are not those of the prior",
@@ -61,7 +61,7 @@ def channel_figures(channel: Channel, prior: Prior) -> dict[str, Any]:
 
 
 def least_error(shares: Floats, said: Figures, records: int) -> float | None:
-    """The proven minimum error with the privacy, worst posterior and ε of this channel; None if out of reach."""
+    """Return the proven minimum error at the privacy, worst posterior and ε of this channel, or None."""
     if len(shares) < 2 or len(shares) > MOST_CATEGORIES or said.error == math.inf:
         return None
     with threadpool_limits(1):

@@ -1,18 +1,12 @@
-"""What a report reveals to someone who also has the other columns of the file, and the policy rule `response` about it.
+"""What a report reveals in addition to the other columns of the file, and the policy rules `response` and `dependence`.
 
-A cell is a combination of values of the other released columns. In a cell with enough records the largest posterior
-given any report must not exceed δ, nor the allowed gain times the largest share that the cell has without a report.
-Smaller cells are covered by ε alone: no report changes the odds of two categories by a factor above e^ε.
+A cell is a combination of values of the other released columns. An attacker who knows the cell of a record starts from
+the shares of that cell, so every figure is computed cell by cell from exact counts. In a cell with enough records the
+largest posterior given any report must not exceed δ, nor the allowed gain times the largest share of the cell without a
+report. Smaller cells are covered by ε alone: no report changes the odds of two categories by a factor above e^ε.
 
-The joint distribution of true categories and other released columns, and what a report adds to it.
-
-A cell is a combination of values of the other columns. An attacker who knows a record's cell starts from the shares
-of that cell, so every figure here is worked out cell by cell, from exact counts.
-
-What the plain columns of a file determine of a disguised one: the rule `dependence`.
-
-The rule `response` limits what a report adds to the other columns. Where these determine the value by themselves, no
-report adds anything, and the disguise has no effect.
+The rule `response` limits what a report adds to the other columns. If these determine the value, no report adds
+anything, and the disguise has no effect. The rule `dependence` reports such columns.
 """
 
 from __future__ import annotations
@@ -24,6 +18,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.base.arrays import Counts64, Flags, Floats
 from sfumato.base.text import percent
@@ -38,19 +33,19 @@ from sfumato.study.sections import RULE_RESPONSE, PolicySettings
 from sfumato.tables.dependence import Protected, dependences
 from sfumato.tables.domain import present
 
-CHUNK = 2_000_000  # numbers in one block of cells × reports × categories
-STEPS = 400  # of EM in a cell; the best guess is settled long before
+CHUNK = 2_000_000  # figures in one block of cells × reports × categories
+STEPS = 400  # of EM in a cell; the best guess converges much earlier
 STILL = 1e-7
-TIED = 1e-9  # scores that differ by less are one score: the guess is drawn among them
+TIED = 1e-9  # scores that differ by less are ties: the guess is drawn among them
 
 
 @dataclass(frozen=True, eq=False)
 class CellCounts:
-    """How many records (or persons) have each code in each cell; one entry for each pair that occurs.
+    """The number of records (or persons) with each code in each cell, one entry for each pair that occurs.
 
-    `cells` are any whole numbers that tell the cells apart, `codes` positions of categories or of reports. `persons`
-    are the persons of each cell in order, where one may have several codes, and `moving` is how many persons are in
-    more than one cell.
+    `cells` are any integers that identify the cells, `codes` are positions of categories or of reports. `persons` are
+    the persons of each cell in order, where one may have several codes. `moving` is the number of persons in several
+    cells.
     """
 
     cells: Counts64
@@ -77,7 +72,7 @@ class CellCounts:
 
     @property
     def sizes(self) -> Floats:
-        """The persons of each cell; its records, where records are not of persons."""
+        """The persons of each cell, or its records if these do not belong to persons."""
         return self.totals if self.persons is None else self.persons
 
     @property
@@ -86,13 +81,13 @@ class CellCounts:
 
     @cached_property
     def _sorted(self) -> tuple[Counts64, Counts64]:
-        """The entries by cell, and where those of each cell begin."""
+        """The entries sorted by cell, and the start of each cell."""
         order = np.argsort(self.places, kind="stable")
         begins = np.searchsorted(self.places[order], np.arange(len(self.names) + 1))
         return order, begins
 
     def table(self, places: Counts64) -> Floats:
-        """The counts of the cells at some positions, cells × codes."""
+        """Return the counts of the cells at some positions, cells × codes."""
         order, begins = self._sorted
         lengths = begins[places + 1] - begins[places]
         within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -102,9 +97,10 @@ class CellCounts:
         return dense
 
     def kinds(self) -> tuple[Counts64, Counts64]:
-        """Cells with the same counts are one kind: a cell of each kind, and the kind of each cell.
+        """Return groups of cells with the same counts: one cell of each group, and the group of each cell.
 
-        Counts are weighted by numbers drawn at random and added up without regard to overflow, twice over.
+        Counts are compared by two random linear combinations modulo 2⁶⁴, so cells are grouped without sorting whole
+        rows.
         """
         rng = np.random.default_rng(20)
         sums = np.zeros((2, len(self.names)), dtype=np.uint64)
@@ -117,7 +113,7 @@ class CellCounts:
 
 
 def blocks(cells: int, numbers: int) -> Iterator[slice]:
-    """Slices of the cells, so that one block of them takes a bounded number of numbers."""
+    """Yield slices of the cells such that a block has a limited number of figures."""
     step = max(CHUNK // max(numbers, 1), 1)
     for start in range(0, cells, step):
         yield slice(start, min(start + step, cells))
@@ -125,17 +121,17 @@ def blocks(cells: int, numbers: int) -> Iterator[slice]:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What an attacker wants to know: `member[x, t]` says whether category x has the value t; None: the category."""
+    """What an attacker infers: `member[x, t]` states if category x has the value t; None is the category."""
 
     member: Floats | None = None
 
     def of(self, table: Floats) -> Floats:
-        """Numbers by category (the last axis) added up by value."""
+        """Return figures by category (the last axis) summed by value."""
         return table if self.member is None else np.asarray(table @ self.member)
 
 
 def worst_posteriors(matrix: Floats, table: Floats, target: Target) -> tuple[Floats, Floats]:
-    """For each cell of a table of counts: the largest posterior given any report, and the largest share."""
+    """Return for each cell of a table of counts the largest posterior given any report, and the largest share."""
     shares = target.of(table).max(axis=1) / table.sum(axis=1)
     worst = np.empty(len(table))
     for block in blocks(len(table), matrix.size):
@@ -147,7 +143,7 @@ def worst_posteriors(matrix: Floats, table: Floats, target: Target) -> tuple[Flo
 
 
 def best_guess(matrix: Floats, truth: CellCounts, target: Target) -> float:
-    """How often the best guess is right for who knows every cell's true shares: Σ_{y,z} max_x M[y,x]·P(x,z)."""
+    """Return how often the best guess is right if every cell's true shares are known: Σ_{y,z} max_x M[y,x]·P(x,z)."""
     first, kind = truth.kinds()
     right = 0.0
     weight = np.bincount(kind, minlength=len(first))
@@ -158,12 +154,14 @@ def best_guess(matrix: Floats, truth: CellCounts, target: Target) -> float:
 
 
 def guess_from_file(matrix: Floats, truth: CellCounts, reports: CellCounts, target: Target) -> float:
-    """How often a guess is right that was learned from the file alone: the shares of each cell estimated by EM.
+    """Return how often a guess is right that uses the file alone: the shares of each cell are estimated by EM.
 
-    Scored on the truth: Σ M[y, x̂]·P(x̂, z), with x̂ the most likely category by the estimate.
+    It is scored on the true values: Σ M[y, x̂]·P(x̂, z), with x̂ the most likely category by the estimate.
     """
     first, kind = reports.kinds()
-    learned = np.empty((len(first), matrix.shape[1]))  # by category: how probable a report is that makes it the guess
+    learned = np.empty(
+        (len(first), matrix.shape[1])
+    )  # by category: the probability of a report that makes it the guess
     for block in blocks(len(first), matrix.size):
         shares = _estimated(matrix, reports.table(first[block]))
         score = target.of(matrix[None] * shares[:, None, :])
@@ -176,7 +174,7 @@ def guess_from_file(matrix: Floats, truth: CellCounts, reports: CellCounts, targ
 
 
 def _estimated(matrix: Floats, counts: Floats) -> Floats:
-    """The shares of each cell by EM (equation 3; docs/readings.md, 3.2), from equal ones."""
+    """Return the shares of each cell by EM from equal ones (equation 3; docs/readings.md, 3.2)."""
     shares = np.full((len(counts), matrix.shape[1]), 1.0 / matrix.shape[1])
     observed = counts / counts.sum(axis=1, keepdims=True)
     moving: Flags = np.ones(len(counts), dtype=np.bool_)
@@ -202,7 +200,7 @@ Given = Mapping[str, Any]
 def cell_counts(
     rows: Rows, coded: Sequence[tuple[Sequence[str], Sequence[tuple[str, ...]]]], kept: Sequence[str]
 ) -> CellCounts:
-    """Count rows by cell and code: `coded` are columns with the values that are numbered, several as one product."""
+    """Count rows by cell and code: `coded` are columns with their numbered values, several as one product."""
     names, engine = [name for columns, _ in coded for name in columns], rows.engine
     joins, terms, taken, size = [], [], 0, math.prod(len(cells) for _, cells in coded)
     stride = size
@@ -233,17 +231,17 @@ def cell_counts(
         )
     counts = np.asarray(found["n"]).astype(np.float64)
     if not rows.unit:
-        return CellCounts(_whole(found["cell"]), codes, counts, size)
+        return CellCounts(_signed(found["cell"]), codes, counts, size)
     sizes = engine.arrays(f"SELECT cell, count(DISTINCT person) AS n FROM ({coded_rows}) AS c GROUP BY cell")
-    order = np.argsort(_whole(sizes["cell"]))
+    order = np.argsort(_signed(sizes["cell"]))
     each = f"SELECT person FROM ({coded_rows}) AS c GROUP BY person HAVING count(DISTINCT cell) > 1"
     moving = engine.rows(f"SELECT count(*) FROM ({each}) AS p")[0][0]
     persons = np.asarray(sizes["n"]).astype(np.float64)[order]
-    return CellCounts(_whole(found["cell"]), codes, counts, size, persons, int(moving))
+    return CellCounts(_signed(found["cell"]), codes, counts, size, persons, int(moving))
 
 
-def _whole(cells: Any) -> Any:
-    """Hashes of 64 bits as signed numbers, whatever the engine calls them."""
+def _signed(cells: npt.ArrayLike) -> Counts64:
+    """Return hashes of 64 bits as signed integers, whatever type the engine uses."""
     found = np.asarray(cells)
     return found.astype(np.uint64 if found.dtype.kind == "u" else np.int64).view(np.int64)
 
@@ -251,7 +249,7 @@ def _whole(cells: Any) -> Any:
 def given_others(
     source: Rows, written: Rows, channels: Sequence[Channel], kept: Sequence[str], policy: PolicySettings
 ) -> dict[str, Any] | None:
-    """Every figure given the other columns; None where the file has a single report and nothing else."""
+    """Return every figure given the other columns; None if the file has a single report and no other column."""
     if not kept and len(channels) < 2:
         return None
     truth = cell_counts(source, [(channel.columns, channel.cells) for channel in channels], kept)
@@ -262,7 +260,7 @@ def given_others(
 def figures_given(
     channels: Sequence[Channel], kept: Sequence[str], truth: CellCounts, reports: CellCounts, policy: PolicySettings
 ) -> dict[str, Any]:
-    """The same from counts."""
+    """Return the same figures from counts."""
     pairs = math.prod(len(channel.outputs) * channel.size for channel in channels)
     if pairs > MOST_PAIRS:
         raise InputError(
@@ -296,7 +294,7 @@ def figures_given(
 
 
 def public_given(given: Given) -> dict[str, Any]:
-    """What the public reads of the rule: its limits, ε, and how many records ε alone covers, which the file shows."""
+    """Return what the public reads of the rule: its limits, ε, and the number of records covered by ε alone."""
     return {
         "columns": list(given["columns"]),
         "counted": given["counted"],
@@ -307,7 +305,7 @@ def public_given(given: Given) -> dict[str, Any]:
 
 
 def others_words(columns: Sequence[str]) -> str:
-    """The other columns of the file in a sentence.
+    """Return the names of the other columns of the file as part of a sentence.
 
     >>> others_words(["sex", "age"]), others_words([])
     ('sex and age', 'the other reports')
@@ -316,7 +314,7 @@ def others_words(columns: Sequence[str]) -> str:
 
 
 def headline_rows(figures: Given, beside: Given | None) -> list[list[str]]:
-    """The figures given the other columns, which come first wherever there are other columns."""
+    """Return the figures given the other columns, which come first if there are other columns."""
     given = figures["given"]
     if given is None or beside is None:
         return []
@@ -342,7 +340,7 @@ def headline_rows(figures: Given, beside: Given | None) -> list[list[str]]:
 
 
 def _targets(channels: Sequence[Channel]) -> list[Target]:
-    """What each channel hides, among the products of the categories of all."""
+    """Return what each channel hides, among the products of the categories of all."""
     if len(channels) == 1:
         return [Target()]
     numbers = np.indices([channel.size for channel in channels]).reshape(len(channels), -1)
@@ -352,13 +350,13 @@ def _targets(channels: Sequence[Channel]) -> list[Target]:
 def _of_channel(
     channel: Channel,
     target: Target,
-    matrix: Any,
+    matrix: Floats,
     truth: CellCounts,
     reports: CellCounts,
-    large: tuple[Any, Any],
+    large: tuple[Floats, Floats],
     policy: PolicySettings,
 ) -> dict[str, Any]:
-    """What the rule says of one channel; its δ is that of the design, and at most that of the policy."""
+    """Return the figures of the rule for one channel; its δ is that of the design, and at most that of the policy."""
     designed = channel.notes.get("delta")
     delta = policy.response_posterior
     if isinstance(designed, int | float) and 0 < designed < delta:
@@ -380,8 +378,8 @@ def _of_channel(
     }
 
 
-def _attributes(channel: Channel, target: Target, matrix: Any, truth: CellCounts, table: Any) -> dict[str, Any]:
-    """The same for each column of a joint channel by itself; δ and the rule are about the combination."""
+def _attributes(channel: Channel, target: Target, matrix: Floats, truth: CellCounts, table: Floats) -> dict[str, Any]:
+    """Return the same for each single column of a joint channel; δ and the rule refer to the combination."""
     found = {}
     for position, name in enumerate(channel.columns if len(channel.columns) > 1 else ()):
         values = sorted({cell[position] for cell in channel.cells})
@@ -395,8 +393,8 @@ def _attributes(channel: Channel, target: Target, matrix: Any, truth: CellCounts
     return found
 
 
-def _epsilon_allowed(shares: Any, allowed: Any) -> float | None:
-    """The largest ε, rounded down, with which every channel keeps what is allowed in these cells; None if any does."""
+def _epsilon_allowed(shares: Floats, allowed: Floats) -> float | None:
+    """Return the largest ε, rounded down, with which every channel keeps the limits in these cells, or None."""
     bound = allowed < 1.0
     if not bound.any():
         return None
@@ -405,11 +403,11 @@ def _epsilon_allowed(shares: Any, allowed: Any) -> float | None:
 
 
 def response_findings(given: Given | None, policy: PolicySettings) -> list[Finding]:
-    """What a file breaks of the rule `response`, each sentence with the nearest that can be met."""
+    """Return how a file breaks the rule `response`, each sentence with the nearest release that keeps it."""
     if given is None:
         return []
     listed = [
-        _over(name, said, given, policy, several=len(given["channels"]) > 1)
+        _excess_sentence(name, said, given, policy, several=len(given["channels"]) > 1)
         for name, said in given["channels"].items()
         if said["cells_over"]
     ]
@@ -431,7 +429,7 @@ def response_findings(given: Given | None, policy: PolicySettings) -> list[Findi
     return [Finding(RULE_RESPONSE, " ".join(listed), figures=figures)] if listed else []
 
 
-def _over(name: str, said: Given, given: Given, policy: PolicySettings, several: bool) -> str:
+def _excess_sentence(name: str, said: Given, given: Given, policy: PolicySettings, several: bool) -> str:
     beside = _names(given) + (" and the other reports" if several and given["columns"] else "")
     return (
         f"Given {beside}, a report of {name} makes a category up to {percent(said['worst_posterior'])} probable. "
@@ -447,7 +445,7 @@ def _names(given: Given) -> str:
 
 
 def _nearest(given: Given, policy: PolicySettings) -> str:
-    """The release nearest to this one that keeps the rule."""
+    """Return the nearest release that keeps the rule."""
     allowed = [said["epsilon_allowed"] for said in given["channels"].values()]
     if given["small_cells"] or given["in_several_cells"]:
         allowed.append(policy.response_epsilon)
@@ -460,9 +458,9 @@ def _nearest(given: Given, policy: PolicySettings) -> str:
 
 
 def determined_findings(rows: Rows, study: Study, hidden: Sequence[str], kept: Sequence[str]) -> list[Finding]:
-    """The plain columns, alone or in pairs, from which a disguised one follows in nearly all records.
+    """Return the plain columns, alone or in pairs, that determine a disguised column in nearly all records.
 
-    Rows of a person that are alike in these columns count once: the others would only repeat what the first one shows.
+    Rows of a person that are equal in these columns count once, because the others only repeat the first.
     """
     if not kept:
         return []

@@ -1,6 +1,6 @@
-"""The best invariant channels: M P = P, so that the counts of the disguised file are those of the source on average.
+"""The best invariant channels: M P = P, so the expected counts of the disguised file are those of the source.
 
-Looked for are the reversible ones: J = M·diag(P) is symmetric and positive definite, as it is for every channel that is
+The search is among reversible channels: J = M·diag(P) is symmetric and positive definite, as for every channel that is
 followed by its own Bayes inverse. With J = diag(P) − L(s), L the Laplacian of the weights s ≥ 0, the error
 
     g = Σ_k P_k² (J⁻¹ diag(P) J⁻¹)_kk
@@ -22,7 +22,7 @@ STEPS = 60
 
 
 class InvariantSearch:
-    """Invariant channels for one prior, caps on the posteriors and maybe on ε."""
+    """Invariant channels for one prior, limits on the posteriors and optionally on ε."""
 
     def __init__(self, prior: Floats, caps: Floats, epsilon: float | None = None) -> None:
         self.prior, self.caps, self.epsilon = prior, caps, epsilon
@@ -33,7 +33,7 @@ class InvariantSearch:
         self.cells = self._cells()
 
     def at(self, privacy: float) -> Floats:
-        """The best matrix with at least this privacy."""
+        """Return the best matrix with at least this privacy."""
         matrix, offset = self._constraints(1.0 - privacy)
         point = self._inside(matrix, offset)
         if point is None:
@@ -56,7 +56,7 @@ class InvariantSearch:
         return np.asarray(np.diag(self.prior) - (self.edges * point[: self.pairs]) @ self.edges.T)
 
     def _cells(self) -> tuple[Floats, Floats]:
-        """The n² cells of J as linear functions of s: coefficients and constants."""
+        """Return the n² entries of J as linear functions of s: coefficients and constants."""
         n, pairs = self.n, self.pairs
         slope = np.zeros((n, n, pairs))
         slope[self.first, self.second, np.arange(pairs)] = 1.0
@@ -65,7 +65,7 @@ class InvariantSearch:
         return slope.reshape(n * n, pairs), np.diag(self.prior).ravel()
 
     def _constraints(self, limit: float) -> tuple[Floats, Floats]:
-        """All limits as A·(s, t) + b ≥ 0: cells from zero to t and the caps, Σ t within the limit, ε."""
+        """Return all limits as A·(s, t) + b ≥ 0: entries from zero to t and the caps, Σ t within the limit, ε."""
         n, (slope, constant) = self.n, self.cells
         rows, none = np.repeat(np.eye(n), n, axis=0), np.zeros((n * n, n))
         caps = np.outer(self.prior, self.caps).ravel()
@@ -88,19 +88,19 @@ class InvariantSearch:
         return np.vstack([a for a, _ in blocks]), np.concatenate([b for _, b in blocks])
 
     def _inside(self, matrix: Floats, offset: Floats) -> Floats | None:
-        """A point with room on all sides: independent reports with as much of the truth as fits; None if none does."""
+        """Return a strictly feasible point: independent reports mixed with the true values; None if there is none."""
         apart = self.prior[self.first] * self.prior[self.second]
         for truth in 0.5 ** np.arange(1, 25):
             s = (1.0 - truth) * apart
             top = self._joint(s).max(axis=1)
-            left = float(offset[3 * self.n * self.n] - top.sum())  # of the limit on Σ t
+            left = float(offset[3 * self.n * self.n] - top.sum())  # slack of the limit on Σ t
             point = np.concatenate([s, top + 0.5 * max(left, 0.0) / self.n])
             if float((matrix @ point + offset).min()) > 0:
                 return point
         return None
 
     def _curve(self, point: Floats) -> tuple[float, Floats, Floats]:
-        """g, its gradient and its Hessian in s."""
+        """Return g, its gradient and its Hessian in s."""
         prior = self.prior
         inverse = np.linalg.inv(self._joint(point))
         once = inverse * prior  # J⁻¹ D
@@ -127,7 +127,7 @@ class InvariantSearch:
     def _newton(
         self, point: Floats, weight: float, scale: float, matrix: Floats, offset: Floats
     ) -> tuple[Floats, float]:
-        """One damped step: the new point and how much the merit fell."""
+        """Make one damped Newton step; return the new point and the decrease of the merit."""
         slacks = matrix @ point + offset
         _, slope, curvature = self._curve(point)
         gradient = -weight * (matrix.T @ (1.0 / slacks))

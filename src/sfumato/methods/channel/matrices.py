@@ -1,4 +1,4 @@
-"""Matrices within the limits of a study, from whichever engine it names, and the bounds they are measured against."""
+"""Matrices within the limits of a study, from the engine that it names, and the lower bounds for comparison."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from sfumato.methods.channel.prior import Prior, capped_rays, output_name, set_n
 from sfumato.methods.channel.square import SquareSearch, SquareSettings
 from sfumato.study import ChannelSettings
 
-SEEDING = 2_000  # generations of OptRR whose archive the square engine polishes
+SEEDING = 2_000  # generations of OptRR whose archive the square engine starts from
 BOUND_LEVELS = 16
 CAPPED_CATEGORIES = 12
-CLOSE = 1e-6  # a privacy that was asked for is reached so closely
+CLOSE = 1e-6  # tolerance of a requested privacy
 ROUNDING = 1e-12
-MOST_EPSILON = 12.0  # of a start; beyond it the truth is reported as good as always
+MOST_EPSILON = 12.0  # of a start; with more the true value is reported almost always
 CORRECTIONS = 8
 DESIGNS = {
     "exact": "the shares of the table",
@@ -39,7 +39,7 @@ DESIGNS = {
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A matrix, names of its outputs if they are not the categories, and a bound of its own if there is one."""
+    """A matrix, the names of its outputs if they are not the categories, and its own lower bound if there is one."""
 
     matrix: Floats
     names: tuple[str, ...] | None = None
@@ -47,13 +47,13 @@ class Candidate:
 
 
 def designed_for_text(settings: ChannelSettings) -> str:
-    """What a matrix is designed for, in words."""
+    """Return the limits of a design as text."""
     text = DESIGNS[settings.designed_for]
     return f"{text} to powers of {1 + settings.step:g}" if settings.designed_for == "coarse" else text
 
 
 def local_matrices(prior: Prior, settings: ChannelSettings, progress: Progress) -> list[Candidate]:
-    """The optimum at each ε up to the one asked for."""
+    """Return the optimum at each ε up to the one requested."""
     search = LocalSearch(prior.designed)
     candidates = []
     levels = np.linspace(0.0, settings.epsilon or 0.0, settings.points + 1)[1:]
@@ -69,7 +69,7 @@ def local_matrices(prior: Prior, settings: ChannelSettings, progress: Progress) 
 def limited_matrices(
     prior: Prior, settings: ChannelSettings, progress: Progress, cells: GivenCells | None = None
 ) -> list[Candidate]:
-    """What the engine finds within δ and the cap on the gain."""
+    """Return the matrices that the engine finds within δ and the limit on the gain."""
     channel.attainable(prior.shares, settings.most_posterior)
     channel.require_room(prior.shares, settings.most_posterior)
     delta, gain = design_limits(settings)
@@ -83,10 +83,10 @@ def limited_matrices(
 
 
 def design_limits(settings: ChannelSettings) -> tuple[float, float | None]:
-    """δ and gain for the design, such that all shares that are rounded to it keep the limits of the settings.
+    """Return δ and gain for the design, such that all shares that are rounded to it keep the limits of the settings.
 
-    Rounding changes the ratio of two shares by a factor of at most 1 + step, and so the odds of a category given a
-    report, and the gain.
+    Rounding changes the ratio of two shares by a factor of at most 1 + step. The odds of a category given a report, and
+    the gain, change by the same factor at most.
 
     >>> design_limits(ChannelSettings(delta=0.75, coarsen=0.5))
     (0.6666666666666666, None)
@@ -99,9 +99,9 @@ def design_limits(settings: ChannelSettings) -> tuple[float, float | None]:
 
 
 def levels_of(shares: Floats, settings: ChannelSettings, span: tuple[float, float]) -> Floats:
-    """The levels of privacy to look at: evenly over the range, and those asked for.
+    """Return the levels of privacy to search: evenly over the range, and those requested.
 
-    The ceiling is left out where it is tied, and where an engine needs room beside it.
+    The ceiling is left out where it is tied, and where an engine needs a strictly feasible point.
     """
     low, high = span
     for wanted in settings.privacy:
@@ -125,7 +125,7 @@ def _engine_matrices(
     progress: Progress,
     cells: GivenCells | None,
 ) -> Iterator[Candidate]:
-    """What the engine finds for the shares of the design, level by level."""
+    """Yield the matrices that the engine finds for the shares of the design, level by level."""
     shares = prior.designed
     span = channel.attainable(shares, delta)
     if settings.invariant:
@@ -141,7 +141,7 @@ def _engine_matrices(
         proven = settings.epsilon is None and prior.design is None
         levels = levels_of(shares, settings, search.range)
         for step, level in enumerate(levels):
-            optimum = _reaching(search, float(level), prior, settings)
+            optimum = _at_level(search, float(level), prior, settings)
             names = tuple(output_name(row, prior.categories) for row in optimum.posteriors)
             yield Candidate(optimum.matrix, names, optimum.lower_bound if proven else None)
             if progress(step + 1, len(levels)):
@@ -164,8 +164,8 @@ def _engine_matrices(
         yield from (Candidate(archive.matrices[number]) for number in dict.fromkeys(numbers) if number is not None)
 
 
-def _reaching(search: ExactSearch, level: float, prior: Prior, settings: ChannelSettings) -> Optimum:
-    """The optimum at a level of privacy; one that was asked for is reached on the true shares, not on the design's."""
+def _at_level(search: ExactSearch, level: float, prior: Prior, settings: ChannelSettings) -> Optimum:
+    """Return the optimum at a level of privacy; a requested level is reached on the true shares."""
     optimum, aim = search.at(level), level
     if prior.design is None or np.abs(np.array(settings.privacy or (np.inf,)) - level).min() > ROUNDING:
         return optimum
@@ -187,9 +187,9 @@ def square_matrices(
     progress: Progress,
     cells: GivenCells | None = None,
 ) -> list[Floats]:
-    """The square engine's matrix for each level, or none; levels between them lead the way to the ceiling.
+    """Return the square engine's matrix for each level, or None; levels in between prepare those near the ceiling.
 
-    With limits for cells, randomized response with an ε that keeps them all is a start that is feasible.
+    With limits for cells, one start is randomized response with an ε that keeps them all, because it is feasible.
     """
     low, high = float(1.0 - delta), float(1.0 - shares.max())
     between = high - (high - low) * 0.1 * 0.55 ** np.arange(6)
@@ -211,7 +211,7 @@ def square_matrices(
 
 
 def _safe_start(categories: int, settings: ChannelSettings, cells: GivenCells) -> Floats:
-    """Generalized randomized response with the largest ε that keeps every limit whatever the shares are."""
+    """Return generalized randomized response with the largest ε that keeps every limit whatever the shares are."""
     most = min(cells.epsilon, settings.epsilon if settings.epsilon is not None else math.inf)
     return grr(categories, min(most, MOST_EPSILON))
 
@@ -219,7 +219,7 @@ def _safe_start(categories: int, settings: ChannelSettings, cells: GivenCells) -
 def _least_privacy(
     shares: Floats, delta: float, settings: ChannelSettings, span: tuple[float, float], cells: GivenCells
 ) -> float:
-    """The privacy of the best matrix that only the limits for cells and ε hold back: lower levels give no other."""
+    """Return the privacy of the best matrix under the limits for cells and ε; lower levels add no matrix."""
     chosen = SquareSettings(sweeps=0, seed=settings.seed)
     search = SquareSearch(shares, delta, [span[0]], chosen, settings.epsilon, cells.limits)
     found = search.run([[_safe_start(len(shares), settings, cells)]])[0]
@@ -240,9 +240,10 @@ def _candidates(shares: Floats, settings: ChannelSettings, delta: float, gain: f
 
 
 def bounds_of(prior: Prior, settings: ChannelSettings) -> Callable[[float, float], float] | None:
-    """What points without a proof of their own are measured against, by their privacy and their ε.
+    """Return the lower bound for points without their own proof, as a function of their privacy and ε.
 
-    Bounds that were proved at a few levels hold at all; one of δ and gain and one of ε both hold, so the larger does.
+    Bounds that were proved at a few levels hold at all levels. A bound for δ and gain and a bound for ε both hold, so
+    the larger one does.
     """
     proven = settings.engine == "exact" and prior.design is None and not settings.invariant
     proven &= settings.epsilon is None or settings.local

@@ -1,12 +1,9 @@
-"""SPEA2 (Zitzler, Laumanns, Thiele 2001) over arrays of objectives, all minimised: fitness and environmental selection.
+"""OptRR (Huang and Du 2008): SPEA2 over n×n matrices, with Ω, the best matrix found in each interval of privacy.
 
-The kernels know nothing of what the points stand for. `plain_fitness` and `plain_selection` say the same slowly.
-
-OptRR (Huang and Du 2008): SPEA2 over n×n matrices, with Ω, the best matrix seen in each cell of privacy.
-
-The operators of OptRR on whole batches of matrices: crossover, mutation, repair to δ, evaluation.
-
-`batch[b, i, j]` is P(report i | truth j) of matrix b. Random numbers come in as arrays, so a run is its seed's.
+SPEA2 (Zitzler, Laumanns, Thiele 2001) works on arrays of objectives that are all minimised: fitness and environmental
+selection. The operators of OptRR work on batches of matrices: crossover, mutation, repair to δ, evaluation.
+`batch[b, i, j]` is P(report i | true value j) of matrix b. Random numbers are passed as arrays, so a run depends only
+on its seed.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ from sfumato.methods.channel.estimate import warner
 
 @compiled
 def fitness(values: Floats) -> Floats:
-    """Raw fitness plus density 1/(σ + 2), σ the distance to the nearest neighbour; below 1 is not dominated."""
+    """Return the raw fitness plus 1/(σ + 2), σ the distance to the nearest neighbour; below 1 is not dominated."""
     size, objectives = values.shape
     strength = np.zeros(size)
     nearest = np.full(size, np.inf)
@@ -60,8 +57,8 @@ def fitness(values: Floats) -> Floats:
 
 @compiled
 def _closer(distances: Floats, alive: Counts64, left: int, i: int, j: int) -> bool:
-    """Whether i has the smaller distances, compared from the nearest on; a full tie is decided by the number."""
-    # Nearest neighbours of each other tie at every step; the second distances mostly decide, and need no sorting.
+    """Return whether i has the smaller sorted distances; a complete tie is decided by the number."""
+    # Two mutual nearest neighbours tie in the first distance. The second mostly decides, and needs no sorting.
     first_i, second_i, first_j, second_j = np.inf, np.inf, np.inf, np.inf
     for position in range(left):
         a, b = distances[i, alive[position]], distances[j, alive[position]]
@@ -89,7 +86,7 @@ def _closer(distances: Floats, alive: Counts64, left: int, i: int, j: int) -> bo
 
 @compiled
 def truncated(values: Floats, size: int) -> Counts64:
-    """The places of `size` points left after taking away, again and again, the one with the nearest neighbour."""
+    """Return the `size` points that are left after repeated removal of the point with the nearest neighbour."""
     count, objectives = values.shape
     distances = np.empty((count, count))
     for i in range(count):
@@ -114,7 +111,7 @@ def truncated(values: Floats, size: int) -> Counts64:
             if nearest[i] < nearest[best]:
                 worst = position
             elif nearest[i] == nearest[best] and nearest[i] > 0 and _closer(distances, alive, left, i, best):
-                worst = position  # copies need no comparison: any of them may go
+                worst = position  # equal points need no comparison: any of them may be removed
         gone = alive[worst]
         for position in range(worst, left - 1):
             alive[position] = alive[position + 1]
@@ -131,43 +128,22 @@ def truncated(values: Floats, size: int) -> Counts64:
 
 
 def selected(values: Floats, scores: Floats, size: int) -> Counts64:
-    """Environmental selection: all that nothing dominates; too few are filled up by fitness, too many truncated."""
+    """Return the environmental selection: the non-dominated points, filled up by fitness or truncated."""
     free = np.flatnonzero(scores < 1.0)
     if len(free) <= size:
         return np.argsort(scores, kind="stable")[:size]
     return np.asarray(free[truncated(values[free], size)])
 
 
-def plain_fitness(values: Floats) -> Floats:
-    """The plain twin of `fitness`."""
-    weak = (values[:, None] <= values[None]).all(axis=2)
-    dominates = weak & (values[:, None] < values[None]).any(axis=2)
-    strength = dominates.sum(axis=1)
-    distances = np.linalg.norm(values[:, None] - values[None], axis=2)
-    np.fill_diagonal(distances, np.inf)
-    return np.asarray(strength @ dominates + 1.0 / (distances.min(axis=1) + 2.0))
-
-
-def plain_truncated(values: Floats, size: int) -> Counts64:
-    """The plain twin of `truncated`."""
-    alive = list(range(len(values)))
-    while len(alive) > size:
-        distances = ((values[alive][:, None] - values[alive][None]) ** 2).sum(axis=2)
-        np.fill_diagonal(distances, np.inf)
-        lists = [tuple(sorted(row)) for row in distances.tolist()]
-        alive.pop(min(range(len(alive)), key=lambda number: (lists[number], number)))
-    return np.array(alive)
-
-
 REPAIRS = 60
 SLACK = 1e-12
-DUST = 1e-13  # what subtraction leaves of zero; alone in its row it would be a certain posterior
-WORST = 1.0 / SINGULAR  # a spread above this is called infinite, as in the measures
+DUST = 1e-13  # rounding error of a zero; as the only entry of its row it would be a posterior of 1
+WORST = 1.0 / SINGULAR  # a larger spread counts as infinite, as in the measures
 
 
 @compiled
 def crossed(parents: Floats, cuts: Counts64) -> None:
-    """Neighbours in the batch exchange all columns from their cut on."""
+    """Exchange all columns from the cut on between neighbours in the batch."""
     n = parents.shape[2]
     for pair in range(len(parents) // 2):
         one, two = parents[2 * pair], parents[2 * pair + 1]
@@ -178,7 +154,7 @@ def crossed(parents: Floats, cuts: Counts64) -> None:
 
 @compiled
 def mutated(batch: Floats, columns: Counts64, rows: Counts64, steps: Floats) -> None:
-    """One element of one column moves by a step; the others pay in proportion to what they have, or to 1 minus it."""
+    """Change one element of one column by a step; the others change in proportion to their size, or to 1 minus it."""
     n = batch.shape[1]
     for b in range(len(batch)):
         matrix, i, j = batch[b], rows[b], columns[b]
@@ -199,7 +175,10 @@ def mutated(batch: Floats, columns: Counts64, rows: Counts64, steps: Floats) -> 
 
 @compiled
 def repaired(matrix: Floats, prior: Floats, delta: float) -> bool:
-    """Lower entries whose posterior is above δ to δ·r/((1−δ)·P), their excess to the column's headroom; or give up."""
+    """Lower entries with a posterior above δ, and move the excess within the column; return False if it does not fit.
+
+    An entry is lowered to δ·r/((1−δ)·P). The other entries of its column take the excess in proportion to their slack.
+    """
     n = len(prior)
     if delta >= 1.0:
         return True
@@ -244,7 +223,7 @@ def repaired(matrix: Floats, prior: Floats, delta: float) -> bool:
 
 @compiled
 def inverted(matrix: Floats, inverse: Floats) -> bool:
-    """The inverse by elimination with pivots; False where there is none to speak of."""
+    """Compute the inverse by elimination with pivots; return False if the matrix is numerically singular."""
     n = len(matrix)
     work = matrix.copy()
     for i in range(n):
@@ -303,7 +282,7 @@ def evaluated(batch: Floats, prior: Floats, delta: float, records: int, values: 
 
 @compiled
 def exchanged(batch: Floats, values: Floats, best: Floats, best_values: Floats) -> None:
-    """Better matrices of the batch go into their cell of privacy, then better ones of the cells into the batch."""
+    """Move better matrices of the batch into Ω, then better matrices of Ω into the batch."""
     cells = len(best) - 1
     for inward in (True, False):
         for b in range(len(batch)):
@@ -318,21 +297,21 @@ def exchanged(batch: Floats, values: Floats, best: Floats, best_values: Floats) 
 
 @dataclass(frozen=True)
 class OptrrSettings:
-    """What the paper leaves open (docs/readings.md, 3.6)."""
+    """Settings that the paper leaves open (docs/readings.md, 3.6)."""
 
     generations: int = 20_000
     population: int = 100
     archive: int = 100
     cells: int = 1000
     step: float = 0.2
-    seeded: int = 10  # Warner matrices in the first population; without any the search can end up above them
+    seeded: int = 10  # Warner matrices in the first population; without them the result can be worse than they are
     seed: int = 1
-    records: int = 10_000  # the scale of the error; it has a part in the distances that keep the archive diverse
+    records: int = 10_000  # scale of the error, which affects the distances that keep the archive diverse
 
 
 @dataclass(frozen=True, eq=False)
 class Archive:
-    """Matrices that no other found one dominates, by rising privacy; `generations` is how far the run came."""
+    """The non-dominated matrices, by rising privacy; `generations` is the number of generations made."""
 
     matrices: Floats
     privacy: Floats
@@ -340,24 +319,24 @@ class Archive:
     generations: int
 
     def best_at(self, privacy: float) -> int | None:
-        """The place of the matrix with the least error among those of at least this privacy."""
+        """Return the position of the matrix with the least error among those of at least this privacy."""
         position = int(np.searchsorted(self.privacy, privacy - 1e-12))
         return position if position < len(self.privacy) else None
 
 
 class _Omega:
-    """The best matrix seen for each cell of privacy."""
+    """The set Ω of the paper: the best matrix found for each interval of privacy."""
 
     def __init__(self, cells: int, n: int) -> None:
         self.matrices = np.zeros((cells + 1, n, n))
         self.values = np.full((cells + 1, 2), np.inf)
 
     def exchange(self, batch: Floats, values: Floats) -> None:
-        """Better matrices go in; where Ω has a better one, it comes out (section V.H)."""
+        """Store better matrices in Ω, and replace the batch's matrices where Ω has a better one (section V.H)."""
         exchanged(batch, values, self.matrices, self.values)
 
     def archive(self, generations: int) -> Archive:
-        """Cells can hold dominated matrices, so the last step is a filter."""
+        """Return the non-dominated matrices of Ω, which can also hold dominated ones."""
         filled = np.flatnonzero(np.isfinite(self.values[:, 1]))
         best = filled[first_non_dominated(self.values[filled])]
         kept = best[np.argsort(-self.values[best, 0], kind="stable")]
@@ -367,7 +346,7 @@ class _Omega:
 def optrr(
     prior: Floats, delta: float, settings: OptrrSettings | None = None, progress: Progress | None = None
 ) -> Archive:
-    """Run OptRR. `progress(done, total)` may stop it by returning True; what was found is kept."""
+    """Run OptRR. `progress(done, total)` may stop it by returning True; the matrices found so far are kept."""
     settings = settings or OptrrSettings()
     attainable(prior, delta)
     rng, n = np.random.default_rng(settings.seed), len(prior)
@@ -401,14 +380,14 @@ def optrr(
 
 
 def _first(prior: Floats, delta: float, settings: OptrrSettings, rng: np.random.Generator) -> Floats:
-    """Columns at random, some nearly certain and some nearly even, and a few Warner matrices that keep δ."""
+    """Return random columns, some nearly certain and some nearly even, and a few Warner matrices that keep δ."""
     n = len(prior)
     sharp = np.exp(rng.uniform(np.log(0.03), np.log(2.0), settings.population))
     population = np.array([rng.dirichlet(np.full(n, alpha), n).T for alpha in sharp])
     truths = np.linspace(1.0 / n, 1.0, 201)[1:]
     truest = max((p for p in truths if worst_posterior(warner(n, p), prior) <= delta + 1e-12), default=0.0)
     if truest > 0:
-        # Ever closer to the ceiling, where matrices at random are all but singular.
+        # Closer and closer to the ceiling, where random matrices are almost singular.
         for number, share in enumerate(0.6 ** np.arange(settings.seeded)):
             population[number] = warner(n, float(1.0 / n + share * (truest - 1.0 / n)))
     return np.ascontiguousarray(population)

@@ -1,6 +1,6 @@
-"""The pages of a disguise: for analysts how to read and use the reports, for the publisher what was measured.
+"""The pages of a disguise: for analysts how to read and use the reports, for the publisher the measured figures.
 
-What the folder of a disguise holds: the manifest, and the mark and the pages that are drawn from it.
+The module also has the data of a disguise folder: the manifest, the mark and the pages that are drawn from it.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ SMALL = 10
 
 
 def external_page(mark: Mapping[str, Any]) -> str:
-    """For analysts and the people who report, from the file that stands beside the data: what was done, how to use it.
+    """Return the page for analysts and respondents, from the mark next to the data: the method and its use.
 
-    It says nothing that the mark does not say.
+    It states nothing that the mark does not state.
     """
     notes = mark["notes"]
     records = number(notes["records"]) if notes["records"] >= SMALL else f"fewer than {SMALL}"
@@ -66,7 +66,7 @@ def external_page(mark: Mapping[str, Any]) -> str:
 
 
 def _public(channel: Mapping[str, Any], beside: Mapping[str, Any] | None) -> dict[str, Any]:
-    """One channel as analysts read it: first what holds for someone who has the whole row."""
+    """Return one channel for analysts; what holds for a reader of the whole row comes first."""
     notes = channel["notes"]
     given = notes.get("given")
     error = "∞" if notes["expected_error"] is None else f"± {notes['expected_error'] ** 0.5:.2g}"
@@ -137,7 +137,7 @@ def _percent(share: float | None) -> str:
 
 
 def _rows(channel: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows of the matrix: whole where the reports are the categories, else only what is not zero."""
+    """Return the rows of the matrix: complete if the reports are the categories, else only the entries above zero."""
     shown = []
     for name, row in zip(channel["outputs"], channel["matrix"], strict=True):
         said = [f"{cell:.4g}" if cell > 0 else "" for cell in row]
@@ -147,7 +147,7 @@ def _rows(channel: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def internal_page(manifest: Mapping[str, Any]) -> str:
-    """For the publisher: what was measured on the written file, what the matrix itself tells, the categories."""
+    """Return the page for the publisher: the figures of the written file and of the matrix, and the categories."""
     own = manifest["own"]
     agreement, dropped = own["agreement"], manifest["source"]["rows_read"] - manifest["records"]
     return internal(
@@ -172,7 +172,7 @@ def internal_page(manifest: Mapping[str, Any]) -> str:
 def _private(
     channel: Mapping[str, Any], order: int, figures: Mapping[str, Any], beside: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """One channel as the publisher reads it."""
+    """Return one channel for the publisher."""
     front = channel["front"]
     tiles = [
         {"value": f"{figures['privacy']:.4f}", "says": "privacy"},
@@ -211,7 +211,7 @@ def _number(value: float | None, shown: str = "{:.3e}") -> str:
 def _attributes(
     attributes: Mapping[str, Mapping[str, float]], given: Mapping[str, Any] | None
 ) -> list[tuple[str, str, str]]:
-    """Each column of a joint channel by itself: how often it is guessed, and its highest probability given a report."""
+    """Return for each single column of a joint channel how often it is guessed, and its highest posterior."""
     if given is not None:
         return [
             (name, _percent(said["best_guess"]), _percent(said["worst_posterior"]))
@@ -247,7 +247,7 @@ def _front(points: Sequence[Mapping[str, Any]], chosen: int, name: str) -> Any:
 
 
 def _error_axis(traces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A logarithmic axis; within a decade every digit has its mark."""
+    """Return a logarithmic axis with a mark for every digit within a decade."""
     errors = [error for trace in traces for error in trace["y"]]
     ticks = "D1" if max(errors) < 10 * min(errors) else "D2"
     return {"title": {"text": "mean squared error"}, "type": "log", "dtick": ticks, "tickformat": ".0e"}
@@ -256,7 +256,7 @@ def _error_axis(traces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def curve(
     name: str, x: Sequence[float], y: Sequence[float], colour: str, mode: str, dash: str = "solid", size: int = 6
 ) -> dict[str, Any]:
-    """One curve of a front for a figure."""
+    """Return one curve of a front for a figure."""
     return {
         "type": "scatter",
         "name": name,
@@ -268,12 +268,12 @@ def curve(
     }
 
 
-TALLEST = 30  # times the certified error: next to the ceiling errors grow without bound
+TALLEST = 30  # largest error shown, relative to the certified one: errors near the ceiling grow without bound
 COLOURS = {"Warner": SECOND, "OptRR": "#7b8794", "square": ACCENT, "certified": INK}
 
 
 def paper_page(title: str, lead: str, panels: Sequence[Mapping[str, Any]]) -> str:
-    """The figures of the paper: `panels` have title, words, heads, rows, and curves by the name of the method."""
+    """Return the figures of the paper: `panels` have title, words, heads, rows, and curves by method."""
     shown = []
     for order, panel in enumerate(panels):
         tallest = TALLEST * max(error for _, error in panel["curves"]["certified"])
@@ -296,7 +296,7 @@ FORMAT = "sfumato-disguise"
 
 @dataclass(frozen=True, eq=False)
 class Disguise:
-    """What is disguised in a file, and what goes along; how it is drawn, and the name of the file in the folder."""
+    """The disguised and the plain columns of a file, how reports are drawn, and the name of the file in the folder."""
 
     channels: tuple[Channel, ...]
     kept: tuple[str, ...]
@@ -324,11 +324,11 @@ class Disguise:
 
 @dataclass(frozen=True, eq=False)
 class Disguised:
-    """A disguised file, with what was counted in the source and in the file itself.
+    """A disguised file, with the counts of the source and of the file itself.
 
-    `counts` are those of each category in the source (records, and persons where declared), `reports` those of each
-    output in the file, channel by channel. `whole` says how unique records are over all columns, and over those that
-    are kept as they are. `given` are the figures for someone who has the other columns too, None where there are none.
+    `counts` are those of each category in the source (records, and persons where declared). `reports` are those of each
+    output in the file, channel by channel. The uniqueness of records over all columns, and over the plain ones, is
+    `whole`. The figures for a reader who has the other columns too are `given`, None if there are none.
     """
 
     what: Disguise
@@ -364,7 +364,7 @@ class Disguised:
         return {"id": (self.abouts[0]["front"] or {}).get("chosen")}
 
     def as_dict(self) -> dict[str, Any]:
-        """The system's own entries. All follow from what was counted, so that they can be checked again."""
+        """Return the system's own entries of the manifest. All follow from counts, so that they can be checked."""
         return {
             "kept": list(self.what.kept),
             "keep_order": self.what.keep_order,
@@ -376,7 +376,7 @@ class Disguised:
         }
 
     def dictionary(self, study: Study, left_out: int) -> dict[str, Any]:
-        """The data dictionary; `left_out` is how many columns of the source are not in the file."""
+        """Return the data dictionary; `left_out` is the number of columns of the source that are not in the file."""
         hidden = {
             channel.name: {
                 "role": "disguised",
@@ -391,7 +391,7 @@ class Disguised:
         return plain_dictionary(self.what.columns, changed, Path(self.what.data).name, left_out)
 
     def findings(self, policy: PolicySettings, left_out: int) -> list[Finding]:
-        """What it breaks of the policy: categories of very few people, and people alone in the plain columns."""
+        """Return how the file breaks the policy: rare categories, and persons unique in the plain columns."""
         listed = []
         kind = "records" if self.persons is None else "persons"
         for channel, counts in zip(self.what.channels, self.counts, strict=True):
@@ -417,7 +417,7 @@ class Disguised:
         return [*response_findings(self.given, policy), *broken, *missing, *alone]
 
     def warnings(self) -> list[str]:
-        """What the publisher should know."""
+        """Return the warnings for the publisher."""
         listed = []
         for channel, counts in zip(self.what.channels, self.counts, strict=True):
             if tells_shares(channel):
@@ -450,7 +450,7 @@ def count_file(
     given: Mapping[str, Any] | None,
     persons: Persons | None,
 ) -> Disguised:
-    """Count the reports of a disguised file, and how unique its records are.
+    """Count the reports of a disguised file, and compute how unique its records are.
 
     `counts` are those of the source, `given` the figures given the other columns, which need the source too.
     """
@@ -464,7 +464,7 @@ def count_file(
 
 
 def _identified(policy: PolicySettings, given: Mapping[str, Any], persons: Persons | None) -> list[Finding]:
-    """Too many persons whose values of the plain columns no other person has."""
+    """Return the finding that too many persons have values of the plain columns that no other person has."""
     number = given["records"] if persons is None else persons.number
     if given["alone"] <= policy.uniques * number:
         return []
@@ -477,7 +477,7 @@ def _identified(policy: PolicySettings, given: Mapping[str, Any], persons: Perso
 
 
 def private_text(channels: Sequence[Channel], counts: Sequence[Truth], persons: Persons | None) -> str:
-    """The file that only the publisher may read: the channels with all that is known, and the true counts."""
+    """Return the file that only the publisher may read: the channels with all notes, and the true counts."""
     about: dict[str, Any] = {
         "format": FORMAT,
         "channels": [channel.as_dict() for channel in channels],
@@ -492,7 +492,7 @@ def private_text(channels: Sequence[Channel], counts: Sequence[Truth], persons: 
 
 
 def read_private(folder: Path) -> tuple[tuple[Channel, ...], tuple[Truth, ...], Persons | None]:
-    """The channels, the true counts and the persons from the private file of a disguise."""
+    """Return the channels, the true counts and the persons from the private file of a disguise."""
     expected = "channels with the counts of their categories"
     about = read_json(folder / CHANNEL, expected=expected)
     try:
@@ -522,7 +522,7 @@ def _numbers(listed: Any) -> Floats:
 
 
 def pages_of(folder: Path, manifest: Content) -> dict[str, str]:
-    """The mark beside the file and the pages, as the manifest has them; drawn again by a verification."""
+    """Return the mark and the pages that a manifest describes, for publication and for verification."""
     channels, _, persons = read_private(folder)
     own = manifest["own"]
     notes = {

@@ -1,10 +1,9 @@
-"""What is known before a report is seen: the categories, their shares and how many records there are.
+"""The prior of a channel: the categories, their shares and the number of records; and the extreme posteriors.
 
-What a report can let one believe: the posteriors from which every optimal channel is mixed.
-
-Where the best guess does not change, accuracy is linear in the posterior while the information S = Σ w q qᵀ grows when
-a posterior is split. So the best posteriors are corners: uniform on a set of categories, or as high as δ allows on as
-many categories as fit, the rest on one more (docs/readings.md, 3.9). A cap on the gain of a category lowers its δ.
+Every optimal channel is a mixture of extreme posteriors. While the best guess does not change, accuracy is linear in
+the posterior, and the information S = Σ w q qᵀ grows when a posterior is split. So the best posteriors are corners:
+uniform on a set of categories, or as high as δ allows on as many categories as fit, the rest on one more
+(docs/readings.md, 3.9). A limit on the gain of a category lowers its δ.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ MOST_JOINT = 16
 class Prior:
     """Shares of the categories of one column, or of the cells of several; `cells` has their values.
 
-    `design` are the shares that a matrix is optimised for, where the true ones must not be told by it.
+    A matrix is optimised for the shares `design` if it must not reveal the true ones.
     """
 
     columns: tuple[str, ...]
@@ -56,7 +55,7 @@ class Prior:
 
 
 def label_of(cell: Sequence[str]) -> str:
-    """A category's name from the values that make it.
+    """Return the name of a category from its values.
 
     >>> label_of(["Male", "White"]), label_of([""])
     ('Male & White', '(missing)')
@@ -65,7 +64,7 @@ def label_of(cell: Sequence[str]) -> str:
 
 
 def prior_of(study: Study) -> Prior:
-    """The prior of a study's channel: from its data, or from its prior file."""
+    """Return the prior of a study's channel: from its data, or from its prior file."""
     settings = study.channel
     check_beside(study, (*settings.keep, *settings.given))
     if settings.prior is not None:
@@ -92,7 +91,7 @@ def prior_of(study: Study) -> Prior:
 
 
 def check_beside(study: Study, names: Sequence[str]) -> None:
-    """Raise for columns that may not be released beside the disguised one, such as the number of a person."""
+    """Raise for columns that may not be released with the disguised one, such as the number of a person."""
     for name in names:
         column = study.columns.get(name)
         if column is not None and not column.role.released:
@@ -104,7 +103,7 @@ def check_beside(study: Study, names: Sequence[str]) -> None:
 
 
 def unit_of(study: Study) -> str | None:
-    """The column with the person that a row belongs to, if one is declared; a household is an error."""
+    """Return the column with the person that a row belongs to, if one is declared; a household is an error."""
     for name in study.named(Role.HOUSEHOLD):
         raise StudyError(
             f"{name} is a household column, and randomized response gives one report to each person",
@@ -115,14 +114,14 @@ def unit_of(study: Study) -> str | None:
 
 
 def designed_for(prior: Prior, settings: ChannelSettings) -> Prior:
-    """A prior with the shares that its matrix is optimised for."""
+    """Return a prior with the shares that its matrix is optimised for."""
     if settings.designed_for == "uniform":
         return replace(prior, design=np.full(len(prior.shares), 1.0 / len(prior.shares)))
     return replace(prior, design=coarse(prior.shares, settings.step)) if settings.designed_for == "coarse" else prior
 
 
 def coarse(shares: Floats, step: float) -> Floats:
-    """Shares rounded to powers of 1 + step, so that each is right to within half a step, and made to sum to 1.
+    """Return shares rounded to powers of 1 + step, so that each is right to within half a step, and scaled to sum to 1.
 
     >>> coarse(np.array([0.634, 0.361, 0.005]), 0.5).round(4).tolist()
     [0.6886, 0.3061, 0.0053]
@@ -132,7 +131,7 @@ def coarse(shares: Floats, step: float) -> Floats:
 
 
 def complete_columns(study: Study, columns: Sequence[str]) -> list[str]:
-    """Those of the columns whose missing values drop a row; elsewhere they are a category of their own."""
+    """Return the columns whose missing values exclude a row; in other columns missing values are a category."""
     rules = {name: study.missing_rule(name) for name in columns}
     if any(rules[name] == "wildcard" for name in columns if name in study.columns):
         raise StudyError(
@@ -142,7 +141,7 @@ def complete_columns(study: Study, columns: Sequence[str]) -> list[str]:
 
 
 def prior_from(counted_cells: Tally, records: int | None = None) -> Prior:
-    """The prior from counts. Cells of a product that nobody has are no categories."""
+    """Return the prior from counts. Combinations without records are not categories."""
     if len(counted_cells.columns) > 1 and len(counted_cells.cells) > MOST_JOINT:
         raise InputError(
             f"{' × '.join(counted_cells.columns)} has {len(counted_cells.cells)} cells",
@@ -168,7 +167,7 @@ def prior_from(counted_cells: Tally, records: int | None = None) -> Prior:
 
 
 def read_prior(path: Path, records: int | None, columns: Sequence[str] = ()) -> Prior:
-    """The prior from a CSV file: a column `category` (or the names of the columns) and a column `share` or `p`."""
+    """Return the prior from a CSV file: columns `category` (or the names of the columns) and `share` or `p`."""
     if not path.is_file():
         raise InputError(f"there is no prior file {path}", expected="a CSV file with the columns category and share")
     if records is None:
@@ -207,11 +206,11 @@ SLACK = 1e-12
 
 
 def corners(caps: Floats) -> Floats:
-    """All corners as columns, where the posterior of each category has a cap of its own.
+    """Return all corners as columns, where the posterior of each category has its own limit.
 
-    Within the posteriors whose best guess is x, a corner has each other category at zero, at its cap or level with x.
-    Either nothing else holds x, and the level follows from the sum; or x is at its cap, and one more category takes
-    what is left.
+    Within the posteriors whose best guess is x, a corner has each other category at zero, at its limit or level with x.
+    Either nothing else determines x, and the level follows from the sum. Or x is at its limit, and one more category
+    takes the rest.
 
     >>> corners(np.full(3, 0.6)).T.round(2).tolist()[:4]
     [[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.0, 0.5, 0.5], [0.33, 0.33, 0.33]]
@@ -233,7 +232,7 @@ def _sets(categories: int) -> Flags:
 
 
 def _levelled(sets: Flags, caps: Floats) -> Floats:
-    """For each set whose caps reach 1: its categories at one level, those with lower caps at their caps."""
+    """Return for each set whose limits reach 1 its categories at one level, those with lower limits at their limits."""
     sets = sets[sets @ caps >= 1.0 - SLACK]
     level = np.full(len(sets), np.nan)
     at_caps, free = np.zeros(len(sets)), sets.sum(axis=1).astype(np.float64)
@@ -248,7 +247,7 @@ def _levelled(sets: Flags, caps: Floats) -> Floats:
 
 
 def _topped(sets: Flags, values: Floats, tops: Flags) -> Floats:
-    """Sets at their values, one of the tops among them, and the rest on one more category."""
+    """Return sets at their values, with one of the tops among them, and the rest on one more category."""
     sums = sets @ values
     fits = (sets & tops).any(axis=1) & (sums < 1.0 - SLACK) & (sums + values.max() >= 1.0 - SLACK)
     sets, rest = sets[fits], 1.0 - sums[fits]
@@ -259,10 +258,10 @@ def _topped(sets: Flags, values: Floats, tops: Flags) -> Floats:
 
 
 def rays(prior: Floats, epsilon: float) -> Floats:
-    """The posteriors of all reports that are e^ε times as likely under some categories as under the others.
+    """Return the posteriors of all reports that are e^ε times as likely under some categories as under the others.
 
-    Every report that ε allows is a mixture of these, and splitting it adds to S, so no others are needed where nothing
-    but ε is asked for (docs/readings.md, 3.12).
+    Every report that ε allows is a mixture of these, and splitting it adds to S. So no others are needed if ε is the
+    only limit (docs/readings.md, 3.12).
 
     >>> rays(np.array([0.5, 0.5]), np.log(3)).round(2).tolist()
     [[0.75, 0.25], [0.25, 0.75]]
@@ -272,9 +271,9 @@ def rays(prior: Floats, epsilon: float) -> Floats:
 
 
 def capped_rays(prior: Floats, caps: Floats, epsilon: float) -> Floats:
-    """Posteriors under ε and caps, as columns: a candidate set, not all corners.
+    """Return posteriors under ε and limits, as columns: a candidate set, not all corners.
 
-    Where a ray exceeds a cap, its likelihoods are raised to a power below one until it does not.
+    If a ray exceeds a limit, its likelihoods are raised to a power below one until it does not.
     """
     sets = _sets(len(prior))[1:-1].astype(np.float64)
     low, high = np.zeros(len(sets)), np.ones(len(sets))
@@ -293,7 +292,7 @@ def _excess(sets: Floats, prior: Floats, caps: Floats, epsilon: Floats) -> Float
 
 
 def output_name(posterior: Floats, categories: Sequence[str]) -> str:
-    """A name for the report that lets one believe this: "a | b" for either, "a > b" for a, or less likely b.
+    """Return a name for the report with this posterior: "a | b" for either, "a > b" for a, or less likely b.
 
     >>> output_name(np.array([0.5, 0.5, 0.0]), ["a", "b", "c"]), output_name(np.array([0.2, 0.0, 0.8]), ["a", "b", "c"])
     ('a | b', 'c > a')
@@ -304,7 +303,7 @@ def output_name(posterior: Floats, categories: Sequence[str]) -> str:
 
 
 def set_name(likelihoods: Floats, categories: Sequence[str]) -> str:
-    """A name for a report that is likelier under some categories: "a | b", with those that are fewer as "not c".
+    """Return a name for a report that is likelier under some categories: "a | b", or "not c" if that is shorter.
 
     >>> set_name(np.array([0.6, 0.2, 0.6]), ["a", "b", "c"]), set_name(np.array([0.6, 0.2, 0.2]), ["a", "b", "c"])
     ('not b', 'a')

@@ -1,9 +1,8 @@
-"""Disguise columns of a table, and release the result: written whole, read back, measured, public and private apart.
+"""Release a table with disguised columns: written completely, read back, measured; public and private parts apart.
 
-Check a disguise again: its files, its figures, its pages; and with the source whether the channel can have made it.
-
-The draw itself is recorded nowhere, so the reports of a file cannot be made again. What can be checked is that every
-plain column is the source's, row by row, and that the reports occur as the matrix makes them of the source.
+The module also verifies a disguise: its files, figures and pages, and with the source whether the channel can have made
+it. The draw is not recorded, so the reports of a file cannot be reproduced. What can be checked is that every plain
+column equals that of the source, row by row, and that the reports have the distribution that the matrix implies.
 """
 
 from __future__ import annotations
@@ -63,13 +62,13 @@ def disguise(
     accept: Mapping[str, str] | Sequence[Acceptance] = (),
     state: str | Path | None = None,
 ) -> Release:
-    """Release a table in which the channels' columns are disguised, beside columns to `keep` (None keeps all others).
+    """Release a table in which the channels' columns are disguised, with columns to `keep` (None keeps all others).
 
-    The new folder has a part `public` for analysts and a part `private` with the true shares. The file is read back:
-    its plain columns are compared with the source, its reports with what the channels make of the truth.
+    The new folder has a part `public` for analysts and a part `private` with the true shares. The file is read back.
+    Its plain columns are compared with the source, and its reports with the distribution that the channels imply.
     Columns with the role identifier, drop or vital are never kept. A `test_seed` makes the draw repeatable, and marks
-    the file with a column of its own; never publish such a file. `accept` gives a reason for each rule of the policy
-    that the release may break; `state` is the folder of the ledger, the user's own unless given.
+    the file with an additional column. Never publish such a file. A reason for each rule of the policy that the release
+    may break is given by `accept`. The folder of the ledger is `state`, by default that of the user.
 
     Args:
         study: the table, and what its columns are.
@@ -94,9 +93,9 @@ def disguise(
 
 @dataclass(eq=False, kw_only=True)
 class DisguiseDraft(Draft):
-    """What is to be disguised, and what goes along.
+    """The draft of a release with disguised columns.
 
-    A channel is made for shares, not for a table: the fingerprint is that of the table when it was first read.
+    A channel is made for shares, not for a table. The fingerprint is that of the table when it was first read.
     """
 
     system: str = "channel"
@@ -109,11 +108,11 @@ class DisguiseDraft(Draft):
 
     @property
     def complete(self) -> tuple[str, ...]:
-        """The disguised columns whose missing values leave a row out."""
+        """The disguised columns whose missing values exclude a row."""
         return tuple(complete_columns(self.study, self.what.hidden))
 
     def describe(self, engine: Engine) -> Description | None:
-        """A file for tests is not compared with others, and never released."""
+        """Return the description for the ledger. A file for tests is not compared with others, and never released."""
         what = self.what
         if what.test_seed is not None:
             return None
@@ -152,7 +151,7 @@ class DisguiseDraft(Draft):
             )
 
     def measure(self, _: Study) -> Measured:
-        """All was counted while the file was compared."""
+        """Return the measured figures; everything was counted while the file was compared."""
         what, disguised = self.what, self.disguised
         return Measured(
             columns=what.columns,
@@ -185,7 +184,7 @@ def disguise_draft(
     test_seed: int | None = None,
     name: str = "data.csv",
 ) -> DisguiseDraft:
-    """The release of a disguised table, to be written, read back and measured."""
+    """Return the draft of a disguised table, to be written, read back and measured."""
     data = named_data(name, ENDINGS)
     channels = tuple(chosen)
     source = table_of(study)
@@ -201,7 +200,7 @@ def disguise_draft(
 
 
 def _kept(study: Study, source: Source, own: Sequence[str], keep: Sequence[str] | None) -> list[str]:
-    """The plain columns. All others are kept only where each has a role; a named one only if its role allows it."""
+    """Return the plain columns: those named if their roles allow it, else all others, which then need a role."""
     if keep is None:
         undecided = [name for name in source.names if name not in own and name not in study.columns]
         if undecided:
@@ -226,10 +225,10 @@ def _kept(study: Study, source: Source, own: Sequence[str], keep: Sequence[str] 
 def write_reports(
     engine: Engine, source: Source, what: Disguise, complete: Sequence[str], path: Path, unit: str | None = None
 ) -> int:
-    """Draw a report for every record (every person and value) and write the file; how many rows the source has."""
+    """Draw a report for every record (every person and value) and write the file; return the number of rows."""
     seed = what.test_seed
     numbers = draw.system_draw if seed is None else draw.seeded_draw(seed)
-    if what.keep_order or seed is not None:  # one stream of rows, one stream of numbers
+    if what.keep_order or seed is not None:  # one stream of rows, so that each row has the same random number
         require_order(engine, "keeping the order of the rows" if what.keep_order else "a test seed")
     truth = tally(engine, source, what.hidden, complete)
     for channel in what.channels:
@@ -245,7 +244,7 @@ def write_reports(
 
 
 def true_counts(source: Rows, channels: Sequence[Channel]) -> tuple[Truth, ...]:
-    """How many records (and persons) of the source have each category, channel by channel."""
+    """Return the number of records (and persons) of the source with each category, channel by channel."""
     counts = tuple(source.everybody(channel.columns, channel.cells) for channel in channels)
     if any((truth.rows > 0).sum() < 2 for truth in counts):
         raise InputError("a column has fewer than two values in the table", expected="something to disguise")
@@ -253,8 +252,11 @@ def true_counts(source: Rows, channels: Sequence[Channel]) -> tuple[Truth, ...]:
 
 
 def read_back(source: Rows, what: Disguise, file: Source, policy: PolicySettings) -> tuple[int, Agreement, Disguised]:
-    """Read a written file: rows whose plain columns differ from the source's, whether the reports can be the channels',
-    and all that is counted."""
+    """Read a written file and return what was counted.
+
+    The results are the rows whose plain columns differ from the source, the agreement of the reports with the channels,
+    and the counted file.
+    """
     written = Rows(source.engine, file, "written").attach()
     counts = true_counts(source, what.channels)
     given = given_others(source, written, what.channels, what.kept, policy)
@@ -263,11 +265,11 @@ def read_back(source: Rows, what: Disguise, file: Source, policy: PolicySettings
     return torn, agreement(source, written, what.channels, what.kept), disguised
 
 
-CLOSE = 1e-6  # of a figure that is worked out again; the certified bound comes from an iteration
+CLOSE = 1e-6  # tolerance of recomputed figures, because the certified bound comes from an iteration
 
 
 def measure_again(check: Check) -> Again:
-    """Count the reports again, and work every figure out anew."""
+    """Count the reports of the released file, and compute every figure anew."""
     manifest, (what, counts, persons) = check.manifest, _stated(check)
     given = manifest["own"]["given"]
     plain = plain_file(check.written, Path(check.data))
@@ -303,7 +305,7 @@ def measure_again(check: Check) -> Again:
 
 
 def _stated(check: Check) -> tuple[Disguise, tuple[Truth, ...], Persons | None]:
-    """What was disguised by the account of the folder, and the counts of the categories that it keeps."""
+    """Return the disguise that the folder states, and its counts of the categories."""
     channels, counts, persons = read_private(check.folder)
     own = check.manifest["own"]
     if not isinstance(own["keep_order"], bool) or not (own["test_seed"] is None or isinstance(own["test_seed"], int)):
@@ -313,7 +315,7 @@ def _stated(check: Check) -> tuple[Disguise, tuple[Truth, ...], Persons | None]:
 
 
 def given_fits(given: Any, disguised: Disguised, policy: PolicySettings) -> bool:
-    """Whether the figures given the other columns can be true, as far as that can be known without the source."""
+    """Return whether the figures given the other columns can be true, as far as this is known without the source."""
     what = disguised.what
     if not what.kept and len(what.channels) < 2:
         return given is None
@@ -332,7 +334,7 @@ def _disagreement(check: Check, agreed: Agreement) -> list[Difference]:
 
 
 def rows_again(check: Check, study: Study) -> list[Difference]:
-    """Compare the plain columns with the source row by row, and the reports with what the channel makes of it."""
+    """Compare the plain columns with the source row by row, and the reports with the channel's distribution."""
     what, counts, persons = _stated(check)
     complete = tuple(complete_columns(study, what.hidden))
     with open_engine(study.engine, study.engine_options) as engine:
@@ -354,7 +356,7 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
 
 
 def says(manifest: Content) -> str:
-    """How often the best guess is right for each channel, given the other columns if there are any."""
+    """Return how often the best guess is right for each channel, given the other columns if there are any."""
     said = []
     for name, figures in manifest["figures"].items():
         given = figures["given"]
@@ -369,7 +371,7 @@ def says(manifest: Content) -> str:
 
 
 def alike(one: Any, two: Any) -> bool:
-    """Whether two records are the same but for the rounding of their numbers.
+    """Return whether two records are equal up to the rounding of their numbers.
 
     >>> alike({"a": [1.0, None]}, {"a": [1.0 + 1e-12, None]}), alike({"a": 1}, {"a": "1"})
     (True, False)

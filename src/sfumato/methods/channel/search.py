@@ -1,11 +1,10 @@
-"""A search for channels, from settings to a front. The certified bound is always computed where it can be.
+"""The search for channels, from settings to a front, with a certified lower bound wherever it can be computed.
 
-Known mechanisms of local differential privacy: what their estimates cost at one ε, beside the optimum.
-
-Every error is that of the usual unbiased estimate against the population the records were drawn from. Where a
-mechanism is a matrix, its best linear estimate is taken. Unary encodings and local hashing report more than can be
-listed, so theirs is the published variance: for a share f it is (f·p(1−p) + (1−f)·q(1−q))/(N·(p−q)²), p and q being
-the probabilities that a report supports the truth and any other category, plus what sampling costs.
+The errors of known mechanisms of local differential privacy at one ε are listed next to the optimum. Every error is
+that of the usual unbiased estimate against the population that the records were drawn from. If a mechanism is a matrix,
+the error is that of its best linear estimate. Unary encodings and local hashing have too many reports to list, so their
+error is the published variance. For a share f it is (f·p(1−p) + (1−f)·q(1−q))/(N·(p−q)²), plus the sampling error.
+Here p and q are the probabilities that a report supports the true value and any other category.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ from sfumato.methods.run import Run
 from sfumato.plans.channel import Channel
 from sfumato.study import ChannelSettings, Study
 
-SUBSETS = 20_000  # more are not listed; the size is then left out of the comparison
+SUBSETS = 20_000  # sizes with more subsets are left out of the comparison
 
 
 def subset_selection(categories: int, size: int, epsilon: float) -> Floats:
-    """Report a set of `size` categories, e^ε times as likely if it holds the truth.
+    """Return the matrix that reports a set of `size` categories, e^ε times as likely if it holds the true value.
 
     >>> subset_selection(2, 1, math.log(3)).round(9).tolist()
     [[0.75, 0.25], [0.25, 0.75]]
@@ -56,7 +55,10 @@ def subset_selection(categories: int, size: int, epsilon: float) -> Floats:
 
 
 def hadamard_response(categories: int, epsilon: float) -> Floats:
-    """Report one of K numbers, e^ε times as likely if the truth's row of a Hadamard matrix has a one there."""
+    """Return the matrix of one of K reports, e^ε times as likely if the true value's row has a one there.
+
+    The rows are those of a Hadamard matrix.
+    """
     size = 2 ** math.ceil(math.log2(categories + 1))
     signs = scipy.linalg.hadamard(size)[1 : categories + 1].T
     likely = np.where(signs > 0, math.exp(epsilon), 1.0)
@@ -64,20 +66,20 @@ def hadamard_response(categories: int, epsilon: float) -> Floats:
 
 
 def best_subset(prior: Floats, records: int, epsilon: float) -> tuple[float, int]:
-    """The least error of subset selection over all sizes, and the size."""
+    """Return the least error of subset selection over all sizes, and the size."""
     n = len(prior)
     sizes = [size for size in range(1, n) if math.comb(n, size) <= SUBSETS]
     return min((error(subset_selection(n, size, epsilon), prior, records), size) for size in sizes)
 
 
 def supported(prior: Floats, records: int, truth: float, other: float) -> float:
-    """The error of a mechanism whose report supports the truth with one probability and any other with another."""
+    """Return the error of a mechanism whose reports support the true value and any other with two probabilities."""
     variance = prior * truth * (1.0 - truth) + (1.0 - prior) * other * (1.0 - other)
     return float(variance.mean() / (records * (truth - other) ** 2)) + undisguised_error(prior, records)
 
 
-def errors_beside(prior: Floats, records: int, epsilon: float) -> dict[str, float]:
-    """The error of each known mechanism at an ε.
+def mechanism_errors(prior: Floats, records: int, epsilon: float) -> dict[str, float]:
+    """Return the error of each known mechanism at an ε.
 
     >>> sorted(errors_beside(np.full(3, 1 / 3), 1000, 1.0))
     ['GRR', 'Hadamard response', 'OLH', 'OUE', 'SUE', 'subset selection']
@@ -94,7 +96,7 @@ def errors_beside(prior: Floats, records: int, epsilon: float) -> dict[str, floa
     }
 
 
-DIGITS = 9  # of figures that engines reach, when channels are compared
+DIGITS = 9  # accuracy of the engines, when channels are compared
 ERROR = Objective("mse", "min", title="mean squared error of an estimated share", privacy=False)
 OBJECTIVES = (
     Objective(
@@ -115,13 +117,13 @@ def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
     prior = prior_of(study) if prior is None else prior
     settings = used_settings(study, prior)
     cells = given_cells(study, prior)
-    if cells is not None and cells.small and settings.epsilon is None:  # what is too small for a limit has this one
+    if cells is not None and cells.small and settings.epsilon is None:  # ε covers cells that are too small for a limit
         bounded = {"epsilon": study.policy.response_epsilon, "delta": settings.most_posterior}
         settings = settings.model_copy(update=bounded)
-    # What the study asks for is stated, also where a bound on ε takes care of it.
+    # The limits of the study are stated, even if a limit on ε implies them.
     asked = {"delta": study.channel.delta or settings.delta, "gain": study.channel.gain}
     stated = settings.model_copy(update=asked)
-    # These matrices are small: more threads would only wait for each other, and change the last digits.
+    # One BLAS thread: these matrices are small, so more threads would wait for each other and change last digits.
     with threadpool_limits(1):
         candidates = (
             local_matrices(prior, settings, run.tell)
@@ -163,7 +165,7 @@ def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
 
 
 def over_epsilon(front: Front) -> bool:
-    """Whether a front is over ε, and not over privacy."""
+    """Return whether a front is over ε, and not over privacy."""
     return front.objectives[0].name == LOCAL_OBJECTIVES[0].name
 
 
@@ -184,7 +186,7 @@ def _points(
     candidates: Sequence[Candidate],
     bound: Callable[[float, float], float] | None,
 ) -> tuple[Point, ...]:
-    """Channels with all their figures, the least private first; those that another one beats are left out."""
+    """Return channels with all their figures, the least private first, without dominated ones."""
     measured = [figures(one.matrix, prior.shares, prior.records) for one in candidates]
     private = [-one.epsilon if settings.local else one.privacy for one in measured]
     finite = [i for i in range(len(candidates)) if np.isfinite(measured[i].error)]
@@ -201,7 +203,7 @@ def _points(
 
 
 def point_of(prior: Prior, number: int, channel: Channel, lower: float | None, beside: bool = False) -> Point:
-    """A channel with every figure that it has on a prior, and `beside` it those of known mechanisms of the same ε."""
+    """Return a channel with every figure on a prior, and the errors of known mechanisms of the same ε."""
     said = figures(channel.matrix, prior.shares, prior.records)
     attributes = {
         name: attribute_figures(channel.matrix, prior.shares, [cell[position] for cell in prior.cells])
@@ -216,13 +218,13 @@ def point_of(prior: Prior, number: int, channel: Channel, lower: float | None, b
             name: {"privacy": private, "worst_posterior": worst} for name, (private, worst) in attributes.items()
         }
     if beside:
-        details["beside"] = errors_beside(prior.shares, prior.records, said.epsilon)
+        details["beside"] = mechanism_errors(prior.shares, prior.records, said.epsilon)
     return Point(number, values, said.loss, 0, channel, lower, details)
 
 
 def _channel(prior: Prior, settings: ChannelSettings, candidate: Candidate, said: Figures) -> Channel:
     outputs = prior.categories if candidate.names is None else _unique(candidate.names)
-    # More reports than categories are weighted by the design's own prior, which such a matrix shows anyway.
+    # More reports than categories are weighted by the design's own prior, which such a matrix reveals in any case.
     reference = prior.designed if len(outputs) != len(prior.categories) else None
     return Channel(
         prior.columns,
@@ -236,7 +238,7 @@ def _channel(prior: Prior, settings: ChannelSettings, candidate: Candidate, said
 
 
 def guarantees(settings: ChannelSettings, prior: Prior, said: Figures) -> dict[str, object]:
-    """What a channel was designed with. It stays with the publisher: exact figures tell of the shares."""
+    """Return the limits of a channel's design, for the publisher only: exact figures reveal the shares."""
     return {
         "engine": settings.engine,
         "delta": settings.most_posterior,
@@ -251,5 +253,5 @@ def guarantees(settings: ChannelSettings, prior: Prior, said: Figures) -> dict[s
 
 
 def _unique(names: Sequence[str]) -> tuple[str, ...]:
-    """Names with a number where two are alike: a category may itself be called "a | b"."""
+    """Return names with a number where two are equal: a category may itself be called "a | b"."""
     return tuple(name if names.count(name) == 1 else f"{name} #{position + 1}" for position, name in enumerate(names))

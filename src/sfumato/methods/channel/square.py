@@ -1,19 +1,19 @@
-"""The best n×n matrices that can be found: the published column stays in its own domain.
+"""The best n×n matrices that can be found: the published column keeps its own domain.
 
-The problem is not convex, so there is no proof; every point is measured against the certified bound. Many starts race
-down the central path, the best are followed to its end, neighbours along the front help each other, and matrices that
-another engine found are polished from late on the path, so they never get worse.
+The problem is not convex, so there is no proof. Every point is compared with the certified lower bound. Many starts
+follow the central path for some time, and the best follow it to its end. Points of the front are then started from
+their neighbours. Matrices that another engine found are started late on the path, so they never become worse.
 
-Newton on a logarithmic barrier for square channels: a local optimum over n×n matrices from a given one.
-
-The joint distribution J (reports × truths) has column sums P. Over J, heights t and floors u,
+Newton's method on a logarithmic barrier finds a local optimum from a given matrix. The joint distribution J (reports ×
+true values) has column sums P. Over J, heights t and lower limits u,
 
     minimise log f(J),  f = tr(D S⁻¹ D) = Σ_y r_y ‖D J⁻¹ e_y‖²,  r = J·1,
-    with  0 ≤ J_yx ≤ t_y ≤ δ·r_y,  Σ t ≤ limit,  and where ε is capped  u_y ≤ J_yx/P_x ≤ e^ε·u_y.
+    with  0 ≤ J_yx ≤ t_y ≤ δ·r_y,  Σ t ≤ limit,  and where ε is limited  u_y ≤ J_yx/P_x ≤ e^ε·u_y.
 
-and for each cell of other columns with the likelihood ratios ρ = P(x|z)/P(x)  ρ_x·J_yx ≤ cap·Σ ρ_x'·J_yx' .
+For each cell of other columns with the likelihood ratios ρ = P(x|z)/P(x) the constraint is
+ρ_x·J_yx ≤ cap·Σ ρ_x'·J_yx'.
 
-All constraints are linear, A x + b ≥ 0; f is not convex: where the Hessian is not positive it is shifted until it is.
+All constraints are linear, A x + b ≥ 0. The function f is not convex: a Hessian that is not positive is shifted.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ from sfumato.measures.channel import spread, worst_posterior
 LAST = 2e-10
 SHRINK = 0.12
 SINGULAR = 1e13
-STEPS = 12  # Newton steps for one barrier weight, at most
+STEPS = 12  # largest number of Newton steps for one barrier weight
 
 
 @dataclass(frozen=True, eq=False)
 class CellLimit:
-    """For records with some values of other columns: P(x|z)/P(x) by category, and the largest posterior allowed."""
+    """The limit for records with some values of other columns: P(x|z)/P(x) by category, and the largest posterior."""
 
     ratios: Floats
     cap: float
 
     def worst(self, joint: Floats) -> float:
-        """The largest posterior there, given any report of a joint distribution."""
+        """Return the largest posterior in the cell, given any report of a joint distribution."""
         here = joint * self.ratios
         reported = here.sum(axis=1)
         return float((here.max(axis=1)[reported > 0] / reported[reported > 0]).max())
 
     def rows(self) -> Floats:
-        """The constraint for one report: a matrix that makes its row of J into slacks."""
+        """Return the constraint for one report: a matrix that maps its row of J to slacks."""
         held = self.ratios > 0
         return np.asarray((self.cap * self.ratios[None, :] - np.diag(self.ratios))[held])
 
 
 class Barrier:
-    """The problem for one prior, δ, limit on the accuracy, maybe a cap on ε, and cells. A point is x = (J, t, u)."""
+    """The problem for one prior, δ, limit on the accuracy, optional limit on ε, and cells. A point is x = (J, t, u)."""
 
     def __init__(
         self,
@@ -93,13 +93,13 @@ class Barrier:
         self.basis = scipy.linalg.block_diag(np.kron(turn, np.eye(n)), rest)  # steps that keep the column sums
 
     def joint(self, point: Floats) -> Floats:
-        """J of a point."""
+        """Return J of a point."""
         return point[: self.n * self.n].reshape(self.n, self.n)
 
     def inside(self, joint: Floats, margin: float) -> Floats | None:
-        """A point near a joint with room on all sides: mixed with one that tells nothing, as little as it takes.
+        """Return a strictly feasible point near a joint distribution; None if there is none.
 
-        None if there is no room at all.
+        The joint distribution is mixed with one that reveals nothing, as little as needed.
         """
         blank = np.outer(np.maximum(joint.sum(axis=1), 0.02 / self.n), self.prior)
         blank *= self.prior / blank.sum(axis=0)
@@ -128,7 +128,7 @@ class Barrier:
         return self.epsilon is None or bool((likely.max(axis=1) < np.exp(self.epsilon) * likely.min(axis=1)).all())
 
     def descend(self, point: Floats, weight: float, last: float = LAST) -> Floats:
-        """Follow the central path from a barrier weight down to a last one. Start late to stay near a good point."""
+        """Follow the central path from a barrier weight to a last one; a small first weight stays near the point."""
         while weight > last:
             for _ in range(STEPS):
                 step = self._newton(point, weight)
@@ -141,7 +141,7 @@ class Barrier:
         return point
 
     def merit(self, point: Floats, weight: float) -> float:
-        """log f with the barrier, infinite outside."""
+        """Return log f with the barrier; infinite outside of the constraints."""
         slacks, joint = self.matrix @ point + self.offset, self.joint(point)
         if slacks.min() <= 0:
             return np.inf
@@ -153,7 +153,7 @@ class Barrier:
         return float(np.log(value) - weight * np.log(slacks).sum())
 
     def _newton(self, point: Floats, weight: float) -> tuple[Floats, float] | None:
-        """One damped step: the new point and how much the merit fell, or None where none helps."""
+        """Make one damped Newton step; return the new point and the decrease of the merit, or None if no step helps."""
         if np.linalg.cond(self.joint(point)) > SINGULAR:
             return None
         slope, curvature = self.curve(point, weight)
@@ -170,7 +170,7 @@ class Barrier:
         return None
 
     def curve(self, point: Floats, weight: float) -> tuple[Floats, Floats]:
-        """Gradient and Hessian of the merit."""
+        """Return the gradient and the Hessian of the merit."""
         n, size, joint = self.n, self.n * self.n, self.joint(point)
         inverse = np.linalg.inv(joint)
         spread = (inverse * joint.sum(axis=1)) @ inverse.T  # S⁻¹
@@ -191,7 +191,7 @@ class Barrier:
 
 
 def _descent(curvature: Floats, slope: Floats) -> Floats:
-    """Minus the inverse of the Hessian times the slope, shifted until it is a descent."""
+    """Return minus the inverse of the Hessian times the gradient, shifted until it is a descent direction."""
     scale = 1.0 / np.sqrt(np.abs(np.diag(curvature)) + 1e-300)
     scaled = curvature * scale[:, None] * scale
     shift = 0.0
@@ -200,7 +200,7 @@ def _descent(curvature: Floats, slope: Floats) -> Floats:
             factor = scipy.linalg.cho_factor(scaled + shift * np.eye(len(scaled)), check_finite=False)
             return np.asarray(-scale * scipy.linalg.cho_solve(factor, scale * slope, check_finite=False))
         except np.linalg.LinAlgError:
-            if not shift < 1e6:  # no number is left to work with
+            if not shift < 1e6:  # the matrix holds no finite number
                 return np.zeros(len(slope))
             shift = max(4.0 * shift, 1e-3)
 
@@ -208,14 +208,14 @@ def _descent(curvature: Floats, slope: Floats) -> Floats:
 EARLY, COARSE, LATE = 0.02, 3e-5, 1e-4
 RACERS = 2
 HOPEFUL = 0.02
-ZEROS = (1e-5, 1e-6, 1e-7, 1e-8)  # shares of row and column below which an entry is zero, the boldest first
+ZEROS = (1e-5, 1e-6, 1e-7, 1e-8)  # shares of row and column below which an entry is set to zero, largest first
 HAIR = 1e-6
 TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
 class SquareSettings:
-    """How hard to look."""
+    """The effort of the search."""
 
     starts: int = 8
     sweeps: int = 4
@@ -252,11 +252,11 @@ class SquareSearch:
     def run(
         self, seeds: Sequence[Sequence[Floats]] | None = None, progress: Progress | None = None
     ) -> list[Floats | None]:
-        """A matrix for each level; `seeds[i]` are matrices to start from at level i besides our own."""
+        """Return a matrix for each level; `seeds[i]` are further matrices to start from at level i."""
         total = len(self.levels) * (1 + self.settings.sweeps)
         done = 0
         for level in range(len(self.levels)):
-            self._race(level, list(seeds[level]) if seeds is not None else [])
+            self._multi_start(level, list(seeds[level]) if seeds is not None else [])
             done += 1
             if progress is not None and progress(done, total):
                 return self._matrices()
@@ -267,37 +267,37 @@ class SquareSearch:
             for level in places:
                 neighbour = self.best[level - 1 if sweep % 2 == 0 else level + 1]
                 if neighbour is not None:
-                    improved |= self._follow(level, neighbour.joint, (LATE, EARLY))
-                stranger = self.best[int(self.rng.integers(len(self.levels)))]
-                if stranger is not None:
-                    improved |= self._follow(level, stranger.joint, (LATE,))
-                improved |= self._shake(level)
+                    improved |= self._descend_from(level, neighbour.joint, (LATE, EARLY))
+                other = self.best[int(self.rng.integers(len(self.levels)))]
+                if other is not None:
+                    improved |= self._descend_from(level, other.joint, (LATE,))
+                improved |= self._perturb(level)
                 done += 1
                 if progress is not None and progress(done, total):
                     return self._matrices()
             still = 0 if improved else still + 1
-            if still == 2:  # once in each direction
+            if still == 2:  # neither direction of a sweep over the levels improved a point
                 break
         return self._matrices()
 
-    def _race(self, level: int, seeds: list[Floats]) -> None:
-        """Many starts go a part of the way; the best go to the end."""
+    def _multi_start(self, level: int, seeds: list[Floats]) -> None:
+        """Follow the path from many starts for some time, and from the best ones to the end."""
         barrier = self._barrier(level)
-        racers = []
+        started = []
         for joint in self._starts():
             inside = barrier.inside(joint, 1e-2)
             if inside is not None:
                 coarse = barrier.descend(inside, EARLY, COARSE)
-                racers.append((barrier.merit(coarse, 0.0), coarse))
-        racers.sort(key=lambda racer: racer[0])
-        for _, coarse in racers[:RACERS]:
-            self._offer(level, barrier.joint(barrier.descend(coarse, COARSE)))
+                started.append((barrier.merit(coarse, 0.0), coarse))
+        started.sort(key=lambda racer: racer[0])
+        for _, coarse in started[:RACERS]:
+            self._keep_if_better(level, barrier.joint(barrier.descend(coarse, COARSE)))
         for matrix in seeds:
-            self._offer(level, matrix * self.prior, given=True)
-            self._follow(level, matrix * self.prior, (1e-6, LATE))
+            self._keep_if_better(level, matrix * self.prior, given=True)
+            self._descend_from(level, matrix * self.prior, (1e-6, LATE))
 
     def _starts(self) -> list[Floats]:
-        """The truth itself, and the truth with columns at random."""
+        """Return the identity, and copies with random columns."""
         n = len(self.prior)
         starts = [np.diag(self.prior)]
         for _ in range(self.settings.starts - 1):
@@ -306,17 +306,17 @@ class SquareSearch:
             starts.append((share * noise + (1 - share) * np.eye(n)) * self.prior)
         return starts
 
-    def _follow(self, level: int, joint: Floats, weights: Sequence[float]) -> bool:
-        """Descend from a joint that is good elsewhere or was given; whether that was an improvement."""
+    def _descend_from(self, level: int, joint: Floats, weights: Sequence[float]) -> bool:
+        """Descend from a given joint distribution; return whether that improved the best of the level."""
         barrier, before = self._barrier(level), self._value(level)
         for weight in weights:
             inside = barrier.inside(joint, 0.2 * weight)
             if inside is not None:
-                self._offer(level, barrier.joint(barrier.descend(inside, weight)))
+                self._keep_if_better(level, barrier.joint(barrier.descend(inside, weight)))
         return self._value(level) < before * (1 - 1e-6)
 
-    def _shake(self, level: int) -> bool:
-        """Descend from the best with some columns at random; what is behind half-way down is given up."""
+    def _perturb(self, level: int) -> bool:
+        """Descend from the best with some random columns; stop half-way if it is behind."""
         held = self.best[level]
         if held is None:
             return False
@@ -330,12 +330,12 @@ class SquareSearch:
             weight = 10 ** self.rng.uniform(-3.5, -1.7)
             coarse = barrier.descend(inside, weight, COARSE)
             if barrier.merit(coarse, 0.0) < np.log(held.spread) + HOPEFUL:
-                self._offer(level, barrier.joint(barrier.descend(coarse, COARSE)))
+                self._keep_if_better(level, barrier.joint(barrier.descend(coarse, COARSE)))
         return self._value(level) < held.spread * (1 - 1e-6)
 
     def _barrier(self, level: int) -> Barrier:
         limit, commonest = 1.0 - float(self.levels[level]), float(self.prior.max())
-        # Slightly inside the true limits, to leave room for the entries that are then set to zero.
+        # Slightly inside the true limits, because entries are set to zero afterwards.
         delta = self.delta - HAIR * (self.delta - commonest)
         cells = [CellLimit(cell.ratios, cell.cap * (1.0 - HAIR)) for cell in self.cells]
         return Barrier(self.prior, delta, limit - HAIR * (limit - commonest), self.epsilon, cells)
@@ -344,9 +344,9 @@ class SquareSearch:
         held = self.best[level]
         return np.inf if held is None else held.spread
 
-    def _offer(self, target: int, joint: Floats, given: bool = False) -> None:
-        """Keep a joint if it is allowed and better than the one held."""
-        for candidate in [joint] if given else [*(self._snapped(joint, zero) for zero in ZEROS), joint]:
+    def _keep_if_better(self, target: int, joint: Floats, given: bool = False) -> None:
+        """Keep a joint distribution if it is feasible and better than the best so far."""
+        for candidate in [joint] if given else [*(self._with_zeros(joint, zero) for zero in ZEROS), joint]:
             matrix = candidate / self.prior
             level = float(self.levels[target])
             if worst_posterior(matrix, self.prior) > self.delta + TOLERANCE:
@@ -362,21 +362,21 @@ class SquareSearch:
                 self.best[target] = _Best(candidate, spread_of_matrix)
             return
 
-    def _snapped(self, joint: Floats, zero: float) -> Floats:
-        """What the barrier keeps from zero by a hair becomes zero; the largest entry of each column takes it up."""
+    def _with_zeros(self, joint: Floats, zero: float) -> Floats:
+        """Return a joint distribution with small entries set to zero; the largest of each column takes the sum."""
         small = joint < zero * np.minimum(self.prior, joint.sum(axis=1, keepdims=True))
         snapped = np.where(small, 0.0, joint)
-        # Not an entry that δ or the guesser holds down, if there is another.
+        # Not an entry that is at the limit of δ or of the accuracy, if there is another.
         free = (snapped > 0) & (joint < 0.999 * joint.max(axis=1, keepdims=True))
         top = np.argmax(snapped + free, axis=0)
         snapped[top, np.arange(len(top))] += self.prior - snapped.sum(axis=0)
         return snapped
 
     def _matrices(self) -> list[Floats | None]:
-        return [None if held is None else _named(held.joint / self.prior) for held in self.best]
+        return [None if held is None else _relabelled(held.joint / self.prior) for held in self.best]
 
 
-def _named(matrix: Floats) -> Floats:
-    """Reports named so that the truth is told as often as possible; names change no figure."""
+def _relabelled(matrix: Floats) -> Floats:
+    """Return the reports renamed so that the true value is reported as often as possible; names change no figure."""
     rows = linear_sum_assignment(-matrix.T)[1]
     return np.asarray(matrix[rows] / matrix.sum(axis=0))

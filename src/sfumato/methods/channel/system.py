@@ -1,6 +1,6 @@
-"""The channel system: randomized response matrices between privacy and error.
+"""The system `channel`: randomized response matrices between privacy and error.
 
-A saved front of channels worked out again from its matrices: nothing that it says is believed without that.
+A saved front of channels is checked by computing its figures from its matrices: the folder is untrusted.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ from sfumato.release.manifest import Manifest
 from sfumato.release.policy import acceptances
 from sfumato.release.readback import require_source
 from sfumato.release.verify import Verifier
+from sfumato.report.page import front_page
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
 
 
 def channel_of(point: Point) -> Channel:
-    """The channel of a point."""
+    """Return the channel of a point."""
     if isinstance(point.plan, Channel):
         return point.plan
     raise InputError("the point is not a channel", expected="a front of the channel system")
 
 
-def refuse_unlike(front: Front) -> None:
-    """Raise unless a front is of the table that its study names, and says of each channel what that has on it."""
+def refuse_other_figures(front: Front) -> None:
+    """Raise unless a front belongs to the table of its study and its figures are those of its channels."""
     study = front.study
     given = study.channel.prior
     if given is not None and study.folder / study.data.path == study.folder / given:
@@ -55,17 +56,17 @@ def refuse_unlike(front: Front) -> None:
     for point in front.points:
         channel = channel_of(point)
         if channel.columns != prior.columns or channel.cells != prior.cells:
-            raise _unlike(f"channel {point.id} is of other columns or categories than the table has")
+            raise _mismatch(f"channel {point.id} is of other columns or categories than the table has")
         again = point_of(prior, point.id, channel, point.bound, beside=over_epsilon(front))
         where = first_unlike(point.as_dict(), again.as_dict())
         if where is not None:
             name, said, true = where
-            raise _unlike(f"the front says {name} = {shown(said)} of channel {point.id}, but it is {shown(true)}")
+            raise _mismatch(f"the front says {name} = {shown(said)} of channel {point.id}, but it is {shown(true)}")
         if point.bound is not None and point.bound > again.values["mse"] * (1 + CLOSE):
-            raise _unlike(f"the error of channel {point.id} is below the lower bound that the front states")
+            raise _mismatch(f"the error of channel {point.id} is below the lower bound that the front states")
 
 
-def _unlike(what: str) -> InputError:
+def _mismatch(what: str) -> InputError:
     return InputError(
         f"{what}: nothing was released",
         expected="an unchanged front, and the table that was searched",
@@ -73,12 +74,12 @@ def _unlike(what: str) -> InputError:
     )
 
 
-TELLING = 10.0  # a gain that a publisher is told of
+NOTABLE_GAIN = 10.0  # a gain from which on the publisher is warned
 
 
 @dataclass(frozen=True)
 class Channels:
-    """Plans are channels: with which probability each true category is reported as each output."""
+    """The system whose plans are channels: the probability of each report given each true category."""
 
     name: str = "channel"
     plan: type[Channel] = Channel
@@ -116,17 +117,17 @@ class Channels:
         if any(one > details["delta"] + 1e-9 for one in worst):
             said.append(f"δ = {details['delta']:g} applies to the columns jointly; individual columns may exceed it")
         largest = max((point.values["gain"] for point in front.points), default=1.0)
-        if largest > TELLING:
+        if largest > NOTABLE_GAIN:
             said.append(
                 f"a report can make a rare category up to {number(largest)} times as likely as its share: "
-                f"gain = {TELLING:g} under [channel] caps it"
+                f"gain = {NOTABLE_GAIN:g} under [channel] caps it"
             )
         said.append("the front reveals the shares: keep it confidential")
         return Verdict(tuple(said))
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
         front = choice.front
-        refuse_unlike(front)
+        refuse_other_figures(front)
         study = front.study.with_accepted(acceptances(how.accept))
         return disguise_draft(
             study, [chosen_channel(choice)], study.channel.keep, name=how.name or f"data.{how.format or 'csv'}"
@@ -149,8 +150,6 @@ class Channels:
         compare: tuple[int, int] | None,  # noqa: ARG002
         table: FrequencyTable | None = None,  # noqa: ARG002
     ) -> str:
-        from sfumato.report.page import front_page
-
         return front_page(front, self.columns(front), chosen, title="Channels", bound="proven minimum error")
 
     def columns(self, front: Front) -> Mapping[str, list[str]]:
@@ -173,7 +172,7 @@ class Channels:
 
 
 def _rows(figures: Mapping[str, Any], beside: Mapping[str, Any] | None) -> list[list[str]]:
-    """The figures of a channel on the shares of the whole table, which someone knows who has a report and no more."""
+    """Return the figures of a channel on the shares of the whole table: an attacker has a report and nothing else."""
     alone = "" if beside is None else f"without {others_words(beside['columns'])}: "
     return [
         [f"{alone}privacy", f"{figures['privacy']:.4f}"],
@@ -186,7 +185,7 @@ def _rows(figures: Mapping[str, Any], beside: Mapping[str, Any] | None) -> list[
 
 
 def chosen_channel(choice: Choice) -> Channel:
-    """The channel of a choice, for the publisher only: its notes tell of the shares, and of the front it is from."""
+    """Return the channel of a choice, for the publisher only: its notes reveal the shares and the front."""
     points = [flat(point) for point in choice.front.points]
     front = {"chosen": choice.point.id, "points": points}
     channel = channel_of(choice.point)
@@ -194,7 +193,7 @@ def chosen_channel(choice: Choice) -> Channel:
 
 
 def flat(point: Point) -> dict[str, object]:
-    """A point's figures in one record, as a channel file and a report have them."""
+    """Return the figures of a point in one record, as in a channel file and a report."""
     entries = {key: value for key, value in point.as_dict().items() if key not in ("values", "details", "bound")}
     values: dict[str, object] = point.as_dict()["values"]
     bound = point.bound

@@ -1,1 +1,1 @@
-"""Local recoding: classes of at least k records, each with a box of its own, and a floor under every recoding."""
+"""Local recoding: each class of at least k records has its own labels; a lower bound states the least loss."""

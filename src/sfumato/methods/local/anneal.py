@@ -1,38 +1,40 @@
-"""Method 3, first part: anneal classes record by record, between neighbours.
+"""Method 3, first part: simulated annealing that moves single records between neighbouring classes.
 
-A record moves to the class of a neighbour, or changes places with a record there; a class that grows to 2k records is
-divided, one of few records is dissolved, its records going to the classes of their neighbours, and a new class is made
-of records that others can spare. A change that pays is made; one that does not is made with a probability that falls
-with what it costs and with the temperature. Steps are drawn from a generator whose state is an array, and a budget
-counts steps, not seconds.
+A step moves a record to the class of a neighbour, or swaps it with a record of that class. A class that grows to 2k
+records is divided, and a small class is dissolved into the classes of its neighbours. A new class is created from
+records that other classes do not need. A change that lowers the cost is always accepted. Any other change is accepted
+with a probability that falls with its cost and with the temperature. Random numbers come from a generator whose state
+is an array. The budget counts steps, not seconds, so a search can be resumed.
 
-Records one by one in their classes, with the cells near each: what annealing changes.
-
-A record is moved by `put`, which keeps the units and costs of classes up to date; changes are noted and can be undone.
+`put` moves a record and keeps the labels and costs of both classes current. Moves are logged, so that a rejected
+change can be rolled back.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.base.arrays import Codes, Counts64, Floats
 from sfumato.base.compiled import compiled
-from sfumato.methods.local.boxes import gather
+from sfumato.methods.local.boxes import Pool, Work, gather
 from sfumato.methods.local.improve import State, draw
-from sfumato.methods.local.model import Classes, Labels, cell_cost
+from sfumato.methods.local.model import Classes, Labels, Unit, cell_cost
 
-TABLE = 1 << 20  # costs of runs that are worked out in advance, for a column
-LENT = 16  # of a large cell, so many times k records take part; the others are a class of their own
-DISSOLVED = 200  # classes of larger k are not dissolved
+TABLE = 1 << 20  # largest table of run costs for a column
+LARGE = 16  # at most this many times k records of a cell are annealed; the others are a class without loss
+DISSOLVED = 200  # with a larger k classes are not dissolved, because a step would cost too much
 NONE = -1
 Numbers = npt.NDArray[np.int32]
 
 
 class Sizes(NamedTuple):
-    """What runs of units cost: `cost[start[j] + low * units + high]` for column j; a wide column has the start -1."""
+    """Tables of label costs: `cost[start[j] + low * units + high]` for column j.
+
+    A column with too many units has the start -1.
+    """
 
     start: Counts64
     units: Counts64
@@ -40,11 +42,12 @@ class Sizes(NamedTuple):
 
 
 class Records(NamedTuple):
-    """Records in classes: `cell[r]` and `home[r]` of record r, which is `member[home, slot[r]]`.
+    """Records and their classes: record r belongs to `cell[r]` and to class `home[r]`, as `member[home, slot[r]]`.
 
-    Records of cell c are `first[c]` to below `first[c + 1]`, its neighbours `near[c]`. Class i has `rows[i]` records
-    between the units `low[i]` and `high[i]`, each of which pays `cost[i]`. `free` is a stack of numbers of classes
-    without records, `free_size[0]` high; `listed[i]`: class i is on it. `moved` notes changes, for undoing them.
+    The records of cell c are `first[c]` to below `first[c + 1]`, and its neighbours are `near[c]`. Class i has
+    `rows[i]` records. They lie between the units `low[i]` and `high[i]`, and each of them costs `cost[i]`. `free` is a
+    stack of empty classes with `free_size[0]` entries, and `listed[i]` is true if class i is on it. `moved` logs moves
+    for the rollback.
     """
 
     cell: Numbers
@@ -67,7 +70,7 @@ class Records(NamedTuple):
 
 
 def sizes_of(labels: Labels) -> Sizes:
-    """The costs of all runs of each column, where there are not too many."""
+    """Return the costs of all runs of units, for each column that has few enough of them."""
     units = np.diff(labels.unit)
     tables, start, at = [np.zeros(0)], [], 0
     for j, n in enumerate(units.tolist()):
@@ -80,8 +83,8 @@ def sizes_of(labels: Labels) -> Sizes:
 
 
 @compiled
-def run_costs(labels: Any, j: int, units: int) -> Floats:
-    """What a record pays for each run of a column's units."""
+def run_costs(labels: Labels, j: int, units: int) -> Floats:
+    """Return the cost per record of each run of a column's units."""
     table = np.zeros(units * units)
     for low in range(units):
         for high in range(low, units):
@@ -90,14 +93,14 @@ def run_costs(labels: Any, j: int, units: int) -> Floats:
 
 
 @compiled
-def run_cost(labels: Any, sizes: Any, j: int, low: Any, high: Any) -> float:
+def run_cost(labels: Labels, sizes: Sizes, j: int, low: Unit, high: Unit) -> float:
     if sizes.start[j] < 0:
         return cell_cost(labels, j, low, high)
     return sizes.cost[sizes.start[j] + low * sizes.units[j] + high]  # type: ignore[no-any-return]
 
 
 @compiled
-def extent_cost(labels: Any, sizes: Any, low: Numbers, high: Numbers) -> float:
+def extent_cost(labels: Labels, sizes: Sizes, low: Numbers, high: Numbers) -> float:
     cost = 0.0
     for j in range(len(low)):
         cost += run_cost(labels, sizes, j, np.int64(low[j]), np.int64(high[j]))
@@ -105,8 +108,8 @@ def extent_cost(labels: Any, sizes: Any, low: Numbers, high: Numbers) -> float:
 
 
 @compiled
-def with_record(labels: Any, sizes: Any, codes: Codes, low: Numbers, high: Numbers, c: int) -> float:
-    """What a record pays in a class whose units are stretched to a cell."""
+def with_record(labels: Labels, sizes: Sizes, codes: Codes, low: Numbers, high: Numbers, c: int) -> float:
+    """Return the cost per record of a class after its labels are widened to cover a cell."""
     cost = 0.0
     for j in range(len(low)):
         v = codes[c, j]
@@ -115,13 +118,14 @@ def with_record(labels: Any, sizes: Any, codes: Codes, low: Numbers, high: Numbe
 
 
 @compiled
-def without(codes: Codes, records: Any, r: int) -> None:
-    """The units of the class of r without r, in `spare_low` and `spare_high`. The class has another record."""
+def without(codes: Codes, records: Records, r: int) -> None:
+    """Write the units of the class of r without r to `spare_low` and `spare_high`; the class has another record."""
     i, c = records.home[r], records.cell[r]
     rows = records.rows[i]
     for j in range(codes.shape[1]):
         low, high = records.low[i, j], records.high[i, j]
         v = codes[c, j]
+        # Only a record at the edge of its class can narrow it, so most columns need no scan.
         if low < high and v in (low, high):
             new_low, new_high, alone = high, low, True
             for e in range(rows):
@@ -138,8 +142,8 @@ def without(codes: Codes, records: Any, r: int) -> None:
 
 
 @compiled
-def take_free(records: Any) -> int:
-    """The number of a class without records."""
+def take_free(records: Records) -> int:
+    """Return the number of an empty class, or -1 if there is none."""
     while records.free_size[0] > 0:
         records.free_size[0] -= 1
         i = records.free[records.free_size[0]]
@@ -150,7 +154,7 @@ def take_free(records: Any) -> int:
 
 
 @compiled
-def list_free(records: Any, i: int) -> None:
+def list_free(records: Records, i: int) -> None:
     if not records.listed[i]:
         records.listed[i] = True
         records.free[records.free_size[0]] = i
@@ -158,8 +162,8 @@ def list_free(records: Any, i: int) -> None:
 
 
 @compiled
-def put(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, to: int) -> float:
-    """Move a record to another class; by how much the sum of costs changes."""
+def put(labels: Labels, sizes: Sizes, codes: Codes, records: Records, r: int, to: int) -> float:
+    """Move a record to another class and return the change of the total cost."""
     i, c = records.home[r], records.cell[r]
     change = -records.cost[i] * records.rows[i] - records.cost[to] * records.rows[to]
     if records.rows[i] > 1:
@@ -186,24 +190,24 @@ def put(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, to: int) ->
 
 
 @compiled
-def put_noted(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, to: int, noted: int) -> float:
-    records.moved[noted], records.moved_from[noted] = r, records.home[r]
+def put_logged(labels: Labels, sizes: Sizes, codes: Codes, records: Records, r: int, to: int, logged: int) -> float:
+    records.moved[logged], records.moved_from[logged] = r, records.home[r]
     return put(labels, sizes, codes, records, r, to)
 
 
 @compiled
-def undo(labels: Any, sizes: Any, codes: Codes, records: Any, noted: int) -> None:
-    for n in range(noted - 1, -1, -1):
+def undo(labels: Labels, sizes: Sizes, codes: Codes, records: Records, logged: int) -> None:
+    for n in range(logged - 1, -1, -1):
         put(labels, sizes, codes, records, records.moved[n], records.moved_from[n])
 
 
 @compiled
-def near_cells(labels: Any, pool: Any, wanted: int, work: Any) -> Numbers:
-    """For each cell those that share the cheapest boxes with it, the cheapest first; -1 where there are no more."""
+def near_cells(labels: Labels, pool: Pool, wanted: int, work: Work) -> Numbers:
+    """Return the nearest cells of each cell by the cost of a shared box, cheapest first; -1 where there are no more."""
     size = len(pool.live)
     near = np.full((size, wanted), NONE, np.int32)
     limit = 0.01
-    for c in range(size):  # neighbours stand close to each other, so the last limit is a good one to begin with
+    for c in range(size):  # neighbouring cells are similar, so the last limit is a good start
         gather(labels, pool, c, limit, work)
         while work.size[0] <= wanted and limit < 1.5:
             limit *= 1.5
@@ -221,14 +225,14 @@ def near_cells(labels: Any, pool: Any, wanted: int, work: Any) -> Numbers:
 
 
 def records_of(classes: Classes, sizes: Sizes, near: Numbers, k: int) -> Records:
-    """The records of all classes one by one; classes of 2k records and more are divided as they stand.
+    """Return all records one by one; classes of at least 2k records are divided in their present order.
 
-    Of a large cell most records are left out, as a class of their own.
+    Most records of a large cell are excluded: they form a class of that cell alone, at no cost.
     """
     known = classes.owner >= 0
     order = np.lexsort((classes.cell[known], classes.owner[known]))
     cell, owner, count = (values[known][order] for values in (classes.cell, classes.owner, classes.count))
-    count = np.where(count >= (LENT + 1) * k, LENT * k, count)
+    count = np.where(count >= (LARGE + 1) * k, LARGE * k, count)
     cell, owner = np.repeat(cell, count), np.repeat(owner, count)
     whole = np.bincount(owner, minlength=len(classes.rows))
     parts = whole // k
@@ -273,8 +277,8 @@ def _starts(sizes: Counts64) -> Counts64:
 
 
 @compiled
-def fit(labels: Any, sizes: Any, codes: Codes, records: Any) -> None:
-    """Work out the units and the cost of every class."""
+def fit(labels: Labels, sizes: Sizes, codes: Codes, records: Records) -> None:
+    """Compute the units and the cost of every class."""
     for i in range(len(records.rows)):
         for e in range(records.rows[i]):
             c = records.cell[records.member[i, e]]
@@ -287,7 +291,7 @@ def fit(labels: Any, sizes: Any, codes: Codes, records: Any) -> None:
 
 
 def classes_from(records: Records, classes: Classes) -> Classes:
-    """The classes as they stand; what was suppressed stays so, and what was left out are classes of their own."""
+    """Return the annealed classes, together with the suppressed records and the records that were excluded."""
     counts = classes.cells.counts
     gone = classes.owner < 0
     suppressed = np.bincount(classes.cell[gone], classes.count[gone], len(counts)).astype(np.int64)
@@ -302,24 +306,26 @@ def classes_from(records: Records, classes: Classes) -> Classes:
     )
 
 
-PARTS = 64  # temperatures of a call
-LUCK = 4096  # draws of what a change may cost
+TEMPERATURES = 64  # in one call
+INCREASES = 4096  # entries of the table, which replaces a logarithm at each step
 
 
-def luck_of() -> Floats:
-    """What a change may cost at temperature 1, equally likely: an exponential distribution by its quantiles."""
-    return -np.log((np.arange(LUCK) + 0.5) / LUCK)
+def increase_table() -> Floats:
+    """Return quantiles of an exponential distribution: the cost increases accepted at temperature 1."""
+    return -np.log((np.arange(INCREASES) + 0.5) / INCREASES)
 
 
 @compiled
-def divide_class(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, k: int, noted: int) -> tuple[float, int]:
-    """Take k records out of the class of r, r first, then always the one that costs least: a class of their own."""
+def divide_class(
+    labels: Labels, sizes: Sizes, codes: Codes, records: Records, r: int, k: int, logged: int
+) -> tuple[float, int]:
+    """Move k records of the class of r into a new class: r first, then always the cheapest to add."""
     i = records.home[r]
     new = take_free(records)
     if new < 0:
-        return np.inf, noted
-    change = put_noted(labels, sizes, codes, records, r, new, noted)
-    noted += 1
+        return np.inf, logged
+    change = put_logged(labels, sizes, codes, records, r, new, logged)
+    logged += 1
     while records.rows[new] < k:
         best, least = NONE, np.inf
         for e in range(records.rows[i]):
@@ -327,15 +333,16 @@ def divide_class(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, k:
             cost = with_record(labels, sizes, codes, records.low[new], records.high[new], records.cell[s])
             if cost < least:
                 best, least = s, cost
-        change += put_noted(labels, sizes, codes, records, best, new, noted)
-        noted += 1
-    return change, noted
+        change += put_logged(labels, sizes, codes, records, best, new, logged)
+        logged += 1
+    return change, logged
 
 
 @compiled
-def neighbour(records: Any, r: int, state: State) -> int:
-    """A record of a cell near that of r, or of its own."""
+def neighbour(records: Records, r: int, state: State) -> int:
+    """Draw a record from a cell near that of r, or from the cell of r."""
     c = records.cell[r]
+    # The smaller of two draws prefers near cells.
     n = draw(state, records.near.shape[1])
     n = min(n, draw(state, records.near.shape[1]))
     other = records.near[c, n]
@@ -346,10 +353,10 @@ def neighbour(records: Any, r: int, state: State) -> int:
 
 @compiled
 def dissolve(
-    labels: Any, sizes: Any, codes: Codes, records: Any, i: int, k: int, state: State, tries: int
+    labels: Labels, sizes: Sizes, codes: Codes, records: Records, i: int, k: int, state: State, tries: int
 ) -> tuple[float, int]:
-    """Send all records of a class to classes of their neighbours, the best of some; what that changes."""
-    change, noted = 0.0, 0
+    """Move all records of a class to the best of several neighbours; return the change of cost and the moves."""
+    change, logged = 0.0, 0
     for _ in range(records.rows[i]):
         r = records.member[i, records.rows[i] - 1]
         c = records.cell[r]
@@ -364,78 +371,78 @@ def dissolve(
             if more < least:
                 best, least = b, more
         if best < 0:
-            return np.inf, noted
-        change += put_noted(labels, sizes, codes, records, r, best, noted)
-        noted += 1
+            return np.inf, logged
+        change += put_logged(labels, sizes, codes, records, r, best, logged)
+        logged += 1
         if records.rows[best] >= 2 * k:
-            more, noted = divide_class(labels, sizes, codes, records, r, k, noted)
+            more, logged = divide_class(labels, sizes, codes, records, r, k, logged)
             change += more
-    return change, noted
+    return change, logged
 
 
 @compiled
-def create(labels: Any, sizes: Any, codes: Codes, records: Any, r: int, k: int) -> tuple[float, int]:
-    """A new class of r and records near it, from classes that can spare them."""
+def create(labels: Labels, sizes: Sizes, codes: Codes, records: Records, r: int, k: int) -> tuple[float, int]:
+    """Create a class from r and near records that can be spared; return the change of cost and the moves."""
     new = take_free(records)
     if new < 0:
         return np.inf, 0
-    change = put_noted(labels, sizes, codes, records, r, new, 0)
-    noted = 1
+    change = put_logged(labels, sizes, codes, records, r, new, 0)
+    logged = 1
     for n in range(-1, records.near.shape[1]):
         c = records.cell[r] if n < 0 else records.near[records.cell[r], n]
         if c < 0:
             break
         for s in range(records.first[c], records.first[c + 1]):
             if records.home[s] != new and records.rows[records.home[s]] > k:
-                change += put_noted(labels, sizes, codes, records, s, new, noted)
-                noted += 1
-                if noted == k:
-                    return change, noted
-    return np.inf, noted
+                change += put_logged(labels, sizes, codes, records, s, new, logged)
+                logged += 1
+                if logged == k:
+                    return change, logged
+    return np.inf, logged
 
 
 @compiled
 def anneal(
-    labels: Any,
-    sizes: Any,
+    labels: Labels,
+    sizes: Sizes,
     codes: Codes,
-    records: Any,
+    records: Records,
     k: int,
     steps: int,
     warm: float,
     cold: float,
-    luck: Floats,
+    increases: Floats,
     state: State,
 ) -> float:
-    """So many steps while the temperature falls from `warm` to `cold`; by how much the sum of costs changed."""
+    """Make a number of steps while the temperature falls from `warm` to `cold`; return the change of the total cost."""
     total, temperature = 0.0, warm
-    often = max(steps // PARTS, 1)
-    factor = (cold / warm) ** (1 / PARTS)
+    interval = max(steps // TEMPERATURES, 1)
+    factor = (cold / warm) ** (1 / TEMPERATURES)
     spare_low, spare_high = records.spare_low, records.spare_high
     for step in range(steps):
-        if step % often == 0 and step > 0:
+        if step % interval == 0 and step > 0:
             temperature *= factor
         r = draw(state, len(records.cell))
         s = neighbour(records, r, state)
         a, b = records.home[r], records.home[s]
-        allowed = temperature * luck[draw(state, len(luck))]
+        allowed = temperature * increases[draw(state, len(increases))]
         kind = draw(state, 16)
         if a == b:
             continue
         rows_a, rows_b = records.rows[a], records.rows[b]
-        if records.cost[a] == 0.0 and records.cost[b] == 0.0:
+        if records.cost[a] == 0.0 and records.cost[b] == 0.0:  # nothing can be gained
             continue
         if kind < 2:
             if kind == 0 and rows_a <= k + 1 and k <= DISSOLVED:
-                change, noted = dissolve(labels, sizes, codes, records, a, k, state, 4)
+                change, logged = dissolve(labels, sizes, codes, records, a, k, state, 4)
             elif rows_a > k:
-                change, noted = create(labels, sizes, codes, records, r, k)
+                change, logged = create(labels, sizes, codes, records, r, k)
             else:
                 continue
             if change < allowed:
                 total += change
             else:
-                undo(labels, sizes, codes, records, noted)
+                undo(labels, sizes, codes, records, logged)
             continue
         c = records.cell[r]
         if rows_a > k and kind < 9:
@@ -448,15 +455,15 @@ def anneal(
                 if change < allowed:
                     total += put(labels, sizes, codes, records, r, b)
                 continue
-            change = put_noted(labels, sizes, codes, records, r, b, 0)
-            more, noted = divide_class(labels, sizes, codes, records, r, k, 1)
+            change = put_logged(labels, sizes, codes, records, r, b, 0)
+            more, logged = divide_class(labels, sizes, codes, records, r, k, 1)
             change += more
             if change < allowed:
                 total += change
             else:
-                undo(labels, sizes, codes, records, noted)
+                undo(labels, sizes, codes, records, logged)
             continue
-        t = records.member[b, draw(state, rows_b)]  # r and t change places
+        t = records.member[b, draw(state, rows_b)]  # r and t swap classes
         if t == s and rows_b > 1:
             t = records.member[b, draw(state, rows_b)]
         d = records.cell[t]

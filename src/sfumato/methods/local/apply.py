@@ -1,10 +1,9 @@
-"""The boxes of a local recoding on another table: each record gets the cheapest box that holds it, if one does.
+"""Apply the classes of a local recoding to another table: each record joins the cheapest box that can hold it.
 
-The boxes of a release filled with the records of another table: nobody is left out whom some box can hold.
-
-A box that is dissolved gives its records to dearer ones, so boxes are decided from the cheapest to the dearest: each
-takes all records in it that are left, if they are k and pass. Then boxes that were left out are filled, the cheapest
-first, for the records that are left, by what others can spare. All depends on the boxes and the new table alone.
+The boxes of the release are decided from the cheapest to the most expensive. Each takes all remaining records inside
+it if these are at least k and satisfy the criteria. The records that are left can still fill an empty box, cheapest
+box first, with records that other boxes do not need. An augmenting path of boxes supplies these records. The result
+depends on the boxes and on the new table alone.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.base.compiled import compiled
@@ -28,7 +27,14 @@ from sfumato.hierarchies.labels import number
 from sfumato.measures.registry import GENERAL_LOSS, K, measure
 from sfumato.measures.thresholds import failing
 from sfumato.measures.units import class_table
-from sfumato.methods.apply_options import Applying, Unseen, handed_down, limit_warnings, unknown, unseen_values
+from sfumato.methods.apply_options import (
+    Applying,
+    UnknownValues,
+    inherited_acceptances,
+    limit_warnings,
+    unknown_error,
+    unknown_values,
+)
 from sfumato.methods.local.criteria import Limits, limits_of
 from sfumato.methods.local.pages import pages_of
 from sfumato.methods.registry import load_front
@@ -44,41 +50,42 @@ from sfumato.release.verify import study_of
 from sfumato.study import Study, read, without_trees
 from sfumato.tables.frequency import FrequencyTable
 
-WORK = 1_000_000_000  # looks at a tuple and a box, for the records that are left
+Hashes = npt.NDArray[np.uint64]
+WORK_LIMIT = 1_000_000_000  # pairs of a tuple and a box visited for the records that are left
 ROUNDS = 20
-REACH = 100  # boxes in one search for a chain
+CHAIN_LIMIT = 100  # boxes in one search for an augmenting path
 
 
-def fitted_classes(
+def assign_to_boxes(
     codes: Codes, table: FrequencyTable, low: Counts64, high: Counts64, costs: Floats, k: int, limits: Limits
 ) -> tuple[Counts64, Counts64, Counts64]:
-    """Who is in which box: (tuple, box, records), box -1 for those that none holds.
+    """Assign tuples to boxes, as (tuple, box, records) with box -1 for records that no box holds.
 
-    With limits the records of a tuple stay together, because what a class has of a sensitive column is known then.
+    With limits all records of a tuple stay together, because only then the sensitive values of a class are known.
     """
     usable = np.flatnonzero(np.all(low < high, axis=1))
-    if len(usable):  # boxes that the new table does not tell apart are one
+    if len(usable):  # boxes with the same contents in the new table are merged
         usable = usable[np.unique(np.concatenate([low, high], axis=1)[usable], axis=0, return_index=True)[1]]
     order = usable[np.lexsort((usable, costs[usable]))]
     low, high = low[order], high[order]
     sort, first, last = _spans(codes, low, high)
     codes, counts = np.ascontiguousarray(codes[:, sort]), table.counts[sort].astype(np.int64)
     keys, refused = _keys(table.tuples), np.zeros(len(order), np.uint64)
-    while True:  # the first box that falls short is refused for good, so each round decides one more, or many
+    while True:  # the first failing box stays refused, so every round decides at least one box
         owner, offered = cheapest_first(codes, counts, low, high, first, last, k, keys, refused)
-        fails = _falling_short(table, sort, owner, limits)
+        fails = _failing_boxes(table, sort, owner, limits)
         if not len(fails):
             break
         refused[fails] = offered[fails]
     whole = np.arange(table.tuples), owner, counts
     of, box, count = whole
-    shut, work = np.zeros(len(order), np.bool_), WORK
+    closed, work = np.zeros(len(order), np.bool_), WORK_LIMIT
     for _ in range(ROUNDS if (owner < 0).any() else 0):
-        of, box, count, work = rescued(codes, counts, low, high, first, last, owner, k, not limits, shut, work)
-        fails = _falling_short(table, sort, box, limits)
+        of, box, count, work = fill_boxes(codes, counts, low, high, first, last, owner, k, not limits, closed, work)
+        fails = _failing_boxes(table, sort, box, limits)
         if not len(fails):
             break
-        shut[fails] = True
+        closed[fails] = True
         of, box, count = whole
     there = count > 0
     box = np.where(box >= 0, order[box] if len(order) else -1, -1)
@@ -87,7 +94,7 @@ def fitted_classes(
 
 
 def _spans(codes: Codes, low: Counts64, high: Counts64) -> tuple[Counts64, Counts64, Counts64]:
-    """Tuples sorted by the column that tells most, and the span of them in which those of each box stand."""
+    """Sort tuples by the most selective column, and return the span of sorted tuples that can be in each box."""
     best: tuple[Counts64, Counts64, Counts64] | None = None
     for j, own in enumerate(codes):
         sort = np.argsort(own, kind="stable")
@@ -97,8 +104,8 @@ def _spans(codes: Codes, low: Counts64, high: Counts64) -> tuple[Counts64, Count
     return best or (np.arange(codes.shape[1]), np.zeros(len(low), np.int64), np.zeros(len(low), np.int64))
 
 
-def _falling_short(table: FrequencyTable, sort: Counts64, owner: Counts64, limits: Limits) -> Counts64:
-    """The boxes that fall short of a limit, where they hold whole tuples."""
+def _failing_boxes(table: FrequencyTable, sort: Counts64, owner: Counts64, limits: Limits) -> Counts64:
+    """Return the boxes that violate a limit; no tuple is divided."""
     used, number_of = np.unique(owner[owner >= 0], return_inverse=True)
     if not limits or not len(used):
         return np.empty(0, dtype=np.int64)
@@ -111,8 +118,8 @@ def _falling_short(table: FrequencyTable, sort: Counts64, owner: Counts64, limit
     return np.asarray(used[fails])
 
 
-def _keys(count: int) -> Any:
-    """A number for each tuple, so that sums tell sets of tuples apart (the mixer of splitmix64)."""
+def _keys(count: int) -> Hashes:
+    """Return a hash for each tuple, so that sums of hashes identify sets of tuples (the mixer of splitmix64)."""
     keys = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         keys = (keys ^ (keys >> np.uint64(shift))) * np.uint64(factor)
@@ -121,7 +128,7 @@ def _keys(count: int) -> Any:
 
 @compiled
 def holds(codes: Codes, low: Counts64, high: Counts64, t: int, i: int) -> bool:
-    """Whether box i contains tuple t."""
+    """Return whether box i contains tuple t."""
     j = 0
     while j < codes.shape[0] and low[i, j] <= codes[j, t] < high[i, j]:
         j += 1
@@ -137,11 +144,14 @@ def cheapest_first(
     first: Counts64,
     last: Counts64,
     k: int,
-    keys: Any,
-    refused: Any,
-) -> tuple[Counts64, Any]:
-    """The box of each tuple (-1: none), if each box in turn takes all that is left in it where that is k records or
-    more; and a key of what each box was offered. A box does not take what it was refused for."""
+    keys: Hashes,
+    refused: Hashes,
+) -> tuple[Counts64, Hashes]:
+    """Assign each tuple to a box (-1: none): each box in turn takes all tuples left in it if they have k records.
+
+    A box does not take a set of tuples that it was refused for. Also return a hash of the set that each box was
+    offered.
+    """
     owner = np.full(codes.shape[1], -1, np.int64)
     offered = np.zeros(len(low), np.uint64)
     for i in range(len(low)):
@@ -159,7 +169,7 @@ def cheapest_first(
 
 
 @compiled
-def rescued(
+def fill_boxes(
     codes: Codes,
     counts: Counts64,
     low: Counts64,
@@ -169,13 +179,12 @@ def rescued(
     owner: Counts64,
     k: int,
     divide: bool,
-    shut: Flags,
+    closed: Flags,
     work: int,
 ) -> tuple[Counts64, Counts64, Counts64, int]:
-    """Fill boxes without records for tuples that are in none, and keep those that come to k: entries and work left.
+    """Fill empty boxes for tuples that no box holds, and keep those that reach k; return entries and work left.
 
-    `shut` boxes stay as they are. Tuples are divided only if `divide`; `after` leads from one entry of a tuple to the
-    next.
+    Boxes in `shut` stay as they are. Tuples are divided only if `divide` is set. `after` links the entries of a tuple.
     """
     of, box, count = [t for t in range(len(owner))], [o for o in owner], [c for c in counts]  # noqa: C416
     after = [-1 for _ in owner]
@@ -184,16 +193,16 @@ def rescued(
         if owner[t] >= 0:
             rows[owner[t]] += counts[t]
     for i in range(len(low)):
-        if rows[i] > 0 or shut[i] or work <= 0:
+        if rows[i] > 0 or closed[i] or work <= 0:
             continue
         work -= last[i] - first[i]
         log = [(0, 0, 0) for _ in range(0)]
         for t in range(first[i], last[i]):
-            if box[t] < 0 and holds(codes, low, high, t, i):  # a tuple that is in no box is not divided
+            if box[t] < 0 and holds(codes, low, high, t, i):  # a tuple without a box is moved as one
                 move(of, box, count, after, rows, log, t, i, count[t])
         while 0 < rows[i] < k and work > 0:
-            found, work = lend(
-                codes, low, high, first, last, of, box, count, after, rows, log, i, k, divide, shut, work
+            found, work = augment(
+                codes, low, high, first, last, of, box, count, after, rows, log, i, k, divide, closed, work
             )
             if not found:
                 break
@@ -203,8 +212,18 @@ def rescued(
 
 
 @compiled
-def move(of: Any, box: Any, count: Any, after: Any, rows: Counts64, log: Any, e: int, to: int, amount: int) -> None:
-    """Move records of an entry to a box; the log can undo it."""
+def move(
+    of: list[int],
+    box: list[int],
+    count: list[int],
+    after: list[int],
+    rows: Counts64,
+    log: list[tuple[int, int, int]],
+    e: int,
+    to: int,
+    amount: int,
+) -> None:
+    """Move records of an entry to a box, and log the move so that it can be rolled back."""
     if box[e] >= 0:
         rows[box[e]] -= amount
     rows[to] += amount
@@ -222,8 +241,8 @@ def move(of: Any, box: Any, count: Any, after: Any, rows: Counts64, log: Any, e:
 
 
 @compiled
-def undo(box: Any, count: Any, rows: Counts64, log: Any) -> None:
-    """All moves of a log back again; an entry that was divided off stays, without records."""
+def undo(box: list[int], count: list[int], rows: Counts64, log: list[tuple[int, int, int]]) -> None:
+    """Roll back all moves of a log. An entry that a move split off remains, without records."""
     for place in range(len(log) - 1, -1, -1):
         e, before, source = log[place]
         rows[box[e]] -= count[e]
@@ -236,32 +255,34 @@ def undo(box: Any, count: Any, rows: Counts64, log: Any) -> None:
 
 
 @compiled
-def lend(
+def augment(
     codes: Codes,
     low: Counts64,
     high: Counts64,
     first: Counts64,
     last: Counts64,
-    of: Any,
-    box: Any,
-    count: Any,
-    after: Any,
+    of: list[int],
+    box: list[int],
+    count: list[int],
+    after: list[int],
     rows: Counts64,
-    log: Any,
+    log: list[tuple[int, int, int]],
     i: int,
     k: int,
     divide: bool,
-    shut: Flags,
+    closed: Flags,
     work: int,
 ) -> tuple[bool, int]:
-    """Move a record, or a tuple, into box i: from the dearest box that can spare one; or from a box that gets another
-    for it from a third, and so on (the shortest such chain)."""
+    """Move a record, or a tuple, into box i along the shortest augmenting path of boxes.
+
+    The first box of the path has a record to spare; of several such boxes the most expensive one is used.
+    """
     leaving, to, found_at = np.full(len(low), -1), np.full(len(low), -1), np.full(len(low), -1)
     lack = np.ones(len(low), np.int64)
     queue = [i]
     found_at[i] = 0
     at = 0
-    while at < min(len(queue), REACH) and work > 0:
+    while at < min(len(queue), CHAIN_LIMIT) and work > 0:
         x, best = queue[at], -1
         at += 1
         work -= last[x] - first[x]
@@ -269,7 +290,7 @@ def lend(
             e = t if holds(codes, low, high, t, x) else -1
             while e >= 0:
                 y, amount = box[e], min(count[e], 1) if divide else count[e]
-                if y >= 0 and not shut[y] and amount >= lack[x] and (found_at[y] < 0 or found_at[y] == at):
+                if y >= 0 and not closed[y] and amount >= lack[x] and (found_at[y] < 0 or found_at[y] == at):
                     short = k - rows[y] + amount
                     if short <= 0:
                         best = e if best < 0 or y > box[best] else best
@@ -288,37 +309,37 @@ def lend(
 
 
 @dataclass(frozen=True, eq=False)
-class Moved:
-    """A column on another table: its values in order, and where the runs of the plan stand among them."""
+class NewColumn:
+    """A column of another table: its values in order, and the position of the plan's labels among them."""
 
     values: tuple[str, ...]
     runs: Mapping[Run, Run]
 
 
 def apply_boxes(given: Applying) -> Draft:
-    """The release of another table by the classes of a release, or of a point of a front."""
-    saved = saved_boxes(given.folder, given.point, given.run)
+    """Return the draft of another table, recoded by the classes of a release or of a point of a front."""
+    saved = saved_classes(given.folder, given.point, given.run)
     plan = saved.plan
-    kept, inherited = handed_down(given.folder, saved.study)
+    kept, inherited = inherited_acceptances(given.folder, saved.study)
     study = reading(kept, given.table).replace(engine=given.engine, engine_options=given.options)
     trees = {column.name: flat(column.name, column.values) for column in plan.columns}
     with open_engine(study.engine, study.engine_options) as engine:
-        strange = unseen_values(engine, study.source(), study, trees)
-    if strange and given.unseen == "error":
-        raise unknown(strange)
-    more = {one.column: one.values for one in strange}
-    moved = [_moved(column, more.get(column.name, ()), study) for column in plan.columns]
+        unknown = unknown_values(engine, study.source(), study, trees)
+    if unknown and given.unseen == "error":
+        raise unknown_error(unknown)
+    more = {one.column: one.values for one in unknown}
+    moved = [_new_column(column, more.get(column.name, ()), study) for column in plan.columns]
     study = _ordered(study, plan, moved).with_accepted(acceptances(given.accept))
     trees = {c.name: flat(c.name, m.values) for c, m in zip(plan.columns, moved, strict=True)}
     table = study.table(trees={**saved.trees, **trees}, distances=saved.distances)
     front, earlier = _front(study, table, plan, moved, saved.k)
-    noted = [*_noted(strange), *limit_warnings(study, front)]
+    noted = [*_warnings(unknown), *limit_warnings(study, front)]
     return BoxDraft.of(front, front.points[0], pages_of, given=table, earlier=earlier, noted=noted, inherited=inherited)
 
 
 @dataclass(frozen=True, eq=False)
-class Saved:
-    """The classes of a release or of a point, the study that they are of, k, and what sensitive columns need."""
+class SavedClasses:
+    """Saved classes with the study that they belong to, k, and the trees and distances of sensitive columns."""
 
     plan: Assigned
     study: Study
@@ -327,8 +348,8 @@ class Saved:
     distances: Mapping[str, str]
 
 
-def saved_boxes(folder: Path, point: int | None, run: str | Path | None) -> Saved:
-    """The plan of a release folder, or of a point of a front's folder."""
+def saved_classes(folder: Path, point: int | None, run: str | Path | None) -> SavedClasses:
+    """Return the classes of a release folder, or of a point in a front's folder."""
     if (folder / MANIFEST).is_file():
         manifest = read_manifest(folder)
         if point is not None and point != manifest["point"]["id"]:
@@ -339,7 +360,7 @@ def saved_boxes(folder: Path, point: int | None, run: str | Path | None) -> Save
         released = read(folder / RUN).columns
         distances = {name: column.distance for name, column in released.items() if column.distance is not None}
         k = int(manifest["point"]["values"][K.name])
-        return Saved(Assigned.load(folder), without_trees(study_of(manifest)), k, trees, distances)
+        return SavedClasses(Assigned.load(folder), without_trees(study_of(manifest)), k, trees, distances)
     front = load_front(folder, run)
     if point is None:
         raise InputError("a front has many plans", expected=f"a point from 0 to {len(front.points) - 1}")
@@ -349,13 +370,14 @@ def saved_boxes(folder: Path, point: int | None, run: str | Path | None) -> Save
         raise InputError("the point has no classes of its own", expected="a front of local recodings")
     table = front.study.table()
     plan = assigned(front.study, table, chosen.plan, "")
-    return Saved(plan, front.study, int(chosen.values[K.name]), {}, distances_of(table))
+    return SavedClasses(plan, front.study, int(chosen.values[K.name]), {}, distances_of(table))
 
 
-def _moved(column: BoxColumn, unseen: Sequence[str], study: Study) -> Moved:
-    """The values with those that the plan does not know: numbers in their order, others behind all.
+def _new_column(column: BoxColumn, unseen: Sequence[str], study: Study) -> NewColumn:
+    """Return the values of a column with the unknown ones: numbers in order, other values after all known ones.
 
-    A number inside a range is in it, seen before or not; any other value is only in the label of all values.
+    A number inside a range belongs to it, even if the plan never had it. Any other unknown value belongs only to the
+    label of all values.
     """
     plain = [value for value in column.values if value != MISSING]
     decimal = study.source().decimal
@@ -370,16 +392,16 @@ def _moved(column: BoxColumn, unseen: Sequence[str], study: Study) -> Moved:
     for low, high in column.labels:
         held = [value for value in column.values[low:high] if value != MISSING]
         if high - low == len(column.values):
-            runs[low, high] = 0, len(values) + 1  # missing values stand behind all, where the table has some
+            runs[low, high] = 0, len(values) + 1  # missing values come last, if the table has any
         elif not held:
             runs[low, high] = len(values), len(values) + 1
         else:
             runs[low, high] = position[held[0]], position[held[-1]] + 1
-    return Moved(tuple(values), runs)
+    return NewColumn(tuple(values), runs)
 
 
-def _ordered(study: Study, plan: Assigned, moved: Sequence[Moved]) -> Study:
-    """The study with the values of each column in the order of the plan, and no tree of its own."""
+def _ordered(study: Study, plan: Assigned, moved: Sequence[NewColumn]) -> Study:
+    """Return the study with the values of each column in the order of the plan, and without a hierarchy."""
     changed = {}
     for column, new in zip(plan.columns, moved, strict=True):
         update = {"hierarchy": None, "order": new.values, "constrained": None, "breaks": None}
@@ -388,9 +410,9 @@ def _ordered(study: Study, plan: Assigned, moved: Sequence[Moved]) -> Study:
 
 
 def _front(
-    study: Study, table: FrequencyTable, plan: Assigned, moved: Sequence[Moved], k: int
+    study: Study, table: FrequencyTable, plan: Assigned, moved: Sequence[NewColumn], k: int
 ) -> tuple[Front, dict[str, dict[Run, str]]]:
-    """A front of one point: the boxes that hold at least k records of the new table; and the labels they had."""
+    """Return a front of one point with the boxes that hold at least k records, and the labels that they had before."""
     low, high = np.empty_like(plan.low), np.empty_like(plan.high)
     earlier: dict[str, dict[Run, str]] = {}
     for j, (column, new, domain) in enumerate(zip(plan.columns, moved, table.domains, strict=True)):
@@ -409,9 +431,9 @@ def _front(
     leaves = np.array([max(len(domain.order) - 1, 1) for domain in table.domains])
     costs = ((high - low - 1) / leaves) @ weights
     limits = limits_of(study)
-    if table.units is not None or table.households is not None:  # whole tuples, each class with k persons
+    if table.units is not None or table.households is not None:  # whole tuples, and k counts persons
         limits = [(measure(K.name), float(k)), *limits]
-    of, owner, count = fitted_classes(codes, table, low, high, costs, k, limits)
+    of, owner, count = assign_to_boxes(codes, table, low, high, costs, k, limits)
     kept = owner >= 0
     used, number_of = np.unique(owner[kept], return_inverse=True)
     if not len(used):
@@ -450,9 +472,9 @@ def _value(table: FrequencyTable, j: int, position: int) -> str:
     return domain.hierarchy.leaves[domain.order[int(position)]]
 
 
-def _noted(strange: Sequence[Unseen]) -> list[str]:
+def _warnings(unknown: Sequence[UnknownValues]) -> list[str]:
     return [
         f"{one.column} has {len(one.values):,} values that the plan does not know, in {one.records:,} records: they are"
         " in a range that holds them, in a class that hides the column, or suppressed."
-        for one in strange
+        for one in unknown
     ]

@@ -1,26 +1,25 @@
-"""The cheapest box of a record: exact branch and bound over the columns, dear ones first.
+"""The cheapest box of a record, by exact branch and bound over the columns, most expensive columns first.
 
-A branch has decided the labels of some columns. A cell is still of use if the labels decided hold it and the box would
-stay below the best cost even if it had to reach that cell in the columns that are open; a branch with fewer than k such
-records is dead. The last column is scanned: an ordered one by two pointers, a tree from the leaf up.
+A branch has fixed the labels of some columns. A cell is kept if these labels cover it and if a box that reaches it in
+the open columns could still be cheaper than the best one. A branch with fewer than k such records is pruned. The last
+column is scanned: an ordered column with two pointers, a tree from the leaf to the root.
 
-Method 2: take the cheapest box of all that holds at least k free records, again and again; leftovers join classes.
-
-The cost of a cell's cheapest box only rises while records are taken, so a cost worked out before is a bound and the
-cells wait in a heap: the first whose cost is still true has the cheapest box of all.
+Method 2 is a greedy algorithm. It takes the cheapest box that holds at least k free records, repeatedly, and the
+remaining records join existing classes. The cost of a cell's cheapest box can only rise while records are taken. So an
+earlier cost is a lower bound, and cells wait in a heap: the first one whose cost is still exact has the cheapest box.
 """
 
 from __future__ import annotations
 
 import heapq
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.base.arrays import Codes, Counts64, Floats
 from sfumato.base.compiled import compiled
-from sfumato.methods.local.model import Labels, cell_cost, label
+from sfumato.methods.local.model import Labels, Unit, cell_cost, label
 
 TINY = 1e-12
 Lists = npt.NDArray[np.int64]
@@ -28,9 +27,9 @@ Grids = npt.NDArray[np.float64]
 
 
 class Work(NamedTuple):
-    """Arrays that a search uses again and again: cells and what is left of their costs, by depth; tallies by unit.
+    """Reused arrays of a search: cells and the rest of their costs by depth, and record counts by unit.
 
-    `spent` counts the cells looked at: what a budget is measured by.
+    `spent` counts the cells visited; budgets are measured by it.
     """
 
     order: Counts64
@@ -51,8 +50,12 @@ class Work(NamedTuple):
     spent: Counts64
 
 
-def work_of(labels: Labels, room: int) -> Work:
-    """Room for a search among so many cells. Columns with dear steps are decided first, the one of most units last."""
+def work_of(labels: Labels, capacity: int) -> Work:
+    """Allocate the arrays of a search among a number of cells, and choose the order of the columns.
+
+    Columns with an expensive step come first, because they prune most. The ordered column with the most units comes
+    last, because the last column is scanned in linear time.
+    """
     columns, units = labels.columns, np.diff(labels.unit)
     order = sorted(range(columns), key=lambda j: (-labels.price[j], j))
     ordered = [j for j in order if labels.leaf[labels.unit[j]] < 0]
@@ -60,8 +63,8 @@ def work_of(labels: Labels, room: int) -> Work:
     order = [j for j in order if j != last] + [last]
     return Work(
         np.array(order, np.int64),
-        np.zeros((columns + 1, room), np.int64),
-        np.zeros((columns + 1, room)),
+        np.zeros((columns + 1, capacity), np.int64),
+        np.zeros((columns + 1, capacity)),
         np.zeros(columns + 1, np.int64),
         np.zeros(int(labels.unit[-1])),
         np.zeros(int(units.max()), np.int64),
@@ -79,11 +82,12 @@ def work_of(labels: Labels, room: int) -> Work:
 
 
 class Pool(NamedTuple):
-    """Cells to look among, sorted by the columns in the order in which they are decided: a trie as two arrays.
+    """Cells to search among, sorted by the columns in the order in which they are fixed: a trie stored as two arrays.
 
-    `codes[c, j]` and `live[c]` records of cell c. Cell c first differs from the one before at depth `differs[c]`, and
-    `jump[c, depth]` is the next cell that differs from c at that depth or before. Compiled code makes a pool only over
-    arrays that it holds itself: one made of temporary arrays and handed back was read after they were freed.
+    Cell c has `live[c]` records. It differs from the cell before it first at depth `differs[c]`. `jump[c, depth]` is
+    the next cell that differs from c at that depth or before, so a pruned branch is skipped in one step. Compiled code
+    creates a pool only over arrays that it also holds itself: a returned pool over temporary arrays was read after they
+    were freed.
     """
 
     codes: Codes
@@ -94,7 +98,7 @@ class Pool(NamedTuple):
 
 @compiled
 def link(codes: Codes, order: Counts64, differs: Counts64, jump: Codes) -> None:
-    """Fill in where sorted cells differ from the ones before, and where to go on from each."""
+    """Fill in the depths at which neighbouring sorted cells differ, and the jumps over equal ones."""
     size, columns = codes.shape
     for c in range(1, size):
         depth = 0
@@ -108,29 +112,32 @@ def link(codes: Codes, order: Counts64, differs: Counts64, jump: Codes) -> None:
 
 
 def sorted_pool(labels: Labels, codes: Codes, live: Counts64) -> Pool:
-    """A pool of cells that are sorted by `sorting`."""
+    """Return a pool of cells that are in the order of `sorting`."""
     pool = Pool(codes, live, np.zeros(len(codes), np.int64), np.empty(codes.shape, np.int32))
     link(codes, work_of(labels, 1).order, pool.differs, pool.jump)
     return pool
 
 
 def sorting(labels: Labels, codes: Codes) -> Counts64:
-    """The cells in the order that a pool needs."""
+    """Return the order of the cells that a pool needs."""
     return np.lexsort([codes[:, j] for j in work_of(labels, 1).order[::-1]])
 
 
 @compiled
-def gather(labels: Any, pool: Any, r: int, limit: float, work: Any) -> int:
-    """List the cells of the pool that a box of r below the limit could hold; their live records."""
+def gather(labels: Labels, pool: Pool, r: int, limit: float, work: Work) -> int:
+    """List the cells that a box of r below the cost limit could hold, and return their free records."""
     codes, live = pool.codes, pool.live
     size, columns = codes.shape
     for j in range(columns):
-        v: Any = np.int64(codes[r, j])
+        v: Unit = np.int64(codes[r, j])
         first = labels.unit[j]
         for u in range(labels.unit[j + 1] - first):
             work.pair[first + u] = cell_cost(labels, j, min(u, v), max(u, v))
     sums = work.sums
     sums[0] = 0.0
+    # The cells are a trie: partial sums of the columns that a cell shares with the one before are kept, and a cell
+    # that is too far away in an expensive column is skipped with all cells that share it. This is two to five times
+    # faster than a visit of every cell.
     kept, total, c, known, seen = 0, 0, 0, 0, 0
     while c < size:
         known = min(known, pool.differs[c])
@@ -160,10 +167,10 @@ def gather(labels: Any, pool: Any, r: int, limit: float, work: Any) -> int:
 
 
 @compiled
-def enter(codes: Codes, labels: Any, r: int, depth: int, work: Any) -> None:
-    """Begin with the smallest label of the column at a depth; `advance` then gives one after the other."""
+def enter(codes: Codes, labels: Labels, r: int, depth: int, work: Work) -> None:
+    """Start the iteration over the labels of the column at a depth; `advance` returns them one by one."""
     j = work.order[depth]
-    v: Any = np.int64(codes[r, j])
+    v: Unit = np.int64(codes[r, j])
     work.node[depth] = -2
     work.low[depth], work.high[depth], work.held[depth] = v, v - 1, -1
     if labels.leaf[labels.unit[j] + v] < 0:
@@ -173,10 +180,10 @@ def enter(codes: Codes, labels: Any, r: int, depth: int, work: Any) -> None:
 
 
 @compiled
-def advance(codes: Codes, labels: Any, r: int, depth: int, work: Any, limit: float) -> bool:
-    """Move to the next label that costs less than the limit allows; False when there is none."""
+def advance(codes: Codes, labels: Labels, r: int, depth: int, work: Work, limit: float) -> bool:
+    """Move to the next label that costs less than the limit; return False if there is none."""
     j = work.order[depth]
-    v: Any = np.int64(codes[r, j])
+    v: Unit = np.int64(codes[r, j])
     leaf = labels.leaf[labels.unit[j] + v]
     if leaf >= 0:
         node = leaf if work.node[depth] == -2 else labels.parent[work.node[depth]]
@@ -204,22 +211,22 @@ def advance(codes: Codes, labels: Any, r: int, depth: int, work: Any, limit: flo
 
 @compiled
 def last_column(
-    labels: Any, codes: Codes, live: Counts64, r: int, depth: int, k: int, limit: float, work: Any
+    labels: Labels, codes: Codes, live: Counts64, r: int, depth: int, k: int, limit: float, work: Work
 ) -> float:
-    """The cheapest label of the last column that reaches k; the new limit, and the box noted if it is cheaper."""
+    """Find the cheapest label of the last column that reaches k; store the box and return the new cost limit."""
     j = work.order[depth]
-    v: Any = np.int64(codes[r, j])
+    v: Unit = np.int64(codes[r, j])
     base = work.base[depth]
     units = labels.unit[j + 1] - labels.unit[j]
-    low: Any = units
-    high: Any = np.int64(-1)
+    low: Unit = units
+    high: Unit = np.int64(-1)
     for i in range(work.size[depth]):
         c = work.cells[depth, i]
-        u: Any = np.int64(codes[c, j])
+        u: Unit = np.int64(codes[c, j])
         work.tally[u] += live[c]
         low, high = min(low, u), max(high, u)
-    got_low: Any = np.int64(-1)
-    got_high: Any = np.int64(-1)
+    got_low: Unit = np.int64(-1)
+    got_high: Unit = np.int64(-1)
     node = labels.leaf[labels.unit[j] + v]
     end = units - 1 if labels.alone[j] else units
     if node >= 0:
@@ -239,11 +246,12 @@ def last_column(
             held = 0
             for u in range(low, high + 1):
                 held += work.tally[u]
-            whole: Any = np.int64(0)
+            whole: Unit = np.int64(0)
             for a, b, reached in ((v, v, work.tally[v]), (whole, units - 1, held)):
                 cost = base + cell_cost(labels, j, a, b)
                 if reached >= k and cost < limit:
                     limit, got_low, got_high = cost, a, b
+        # Two pointers: while the run grows to the left, its right end can only move left.
         if v < end:
             held, b, a = work.tally[v], v, v
             while held < k and b + 1 < end and b < high and base + cell_cost(labels, j, v, b + 1) < limit:
@@ -272,10 +280,10 @@ def last_column(
 
 
 @compiled
-def cheapest(labels: Any, pool: Any, r: int, k: int, limit: float, work: Any) -> float:
-    """The cost of the cheapest box of r that holds at least k live records of the pool, if it is below the limit.
+def cheapest(labels: Labels, pool: Pool, r: int, k: int, limit: float, work: Work) -> float:
+    """Return the cost of the cheapest box of r with at least k free records, if it is below the limit, else the limit.
 
-    The box is then in `best_low` and `best_high` (its first and last units); otherwise the limit is returned.
+    The first and last units of the box are stored in `best_low` and `best_high`.
     """
     codes, live = pool.codes, pool.live
     if gather(labels, pool, r, limit, work) < k:
@@ -308,7 +316,7 @@ def cheapest(labels: Any, pool: Any, r: int, k: int, limit: float, work: Any) ->
                     work.cells[depth + 1, size], work.rest[depth + 1, size] = c, rest
                     size += 1
                     held += live[c]
-        larger = inside > work.held[depth]  # a larger node that holds no more is of no use
+        larger = inside > work.held[depth]  # a larger node with the same records only costs more
         work.held[depth] = inside
         if held < k or (work.node[depth] >= 0 and not larger):
             continue
@@ -323,27 +331,27 @@ def cheapest(labels: Any, pool: Any, r: int, k: int, limit: float, work: Any) ->
 
 
 @compiled
-def joined_cost(labels: Any, codes: Codes, low: Counts64, high: Counts64, r: int) -> float:
-    """The cost of a box (first and last units) after it is stretched to hold r."""
+def joined_cost(labels: Labels, codes: Codes, low: Counts64, high: Counts64, r: int) -> float:
+    """Return the cost of a box (first and last units) after it is widened to hold r."""
     cost = 0.0
     for j in range(codes.shape[1]):
-        v: Any = np.int64(codes[r, j])
+        v: Unit = np.int64(codes[r, j])
         cost += cell_cost(labels, j, min(low[j], v), max(high[j], v))
     return cost
 
 
 @compiled
-def box_costs(labels: Any, pool: Any, k: int, work: Any) -> tuple[Floats, Counts64, Counts64]:
-    """For each cell the cost of its cheapest box, and the box: the box bound. There are at least k records.
+def box_costs(labels: Labels, pool: Pool, k: int, work: Work) -> tuple[Floats, Counts64, Counts64]:
+    """Return the cheapest box of each cell and its cost, the box bound; the table has at least k records.
 
-    The box of the cell before, stretched, is a first limit.
+    The box of the cell before, widened to hold this one, gives the first cost limit.
     """
     codes = pool.codes
     size, columns = codes.shape
     costs = np.empty(size)
     low, high = np.zeros((size, columns), np.int64), np.zeros((size, columns), np.int64)
     before = -1
-    for r in range(size):
+    for r in range(size):  # sorted cells: the cell before is similar, so its box is a tight limit
         limit = 2.0
         if before >= 0:
             limit = joined_cost(labels, codes, low[before], high[before], r) + 2 * TINY
@@ -352,7 +360,7 @@ def box_costs(labels: Any, pool: Any, k: int, work: Any) -> tuple[Floats, Counts
             low[r], high[r] = work.best_low, work.best_high
         else:
             for j in range(columns):
-                v: Any = np.int64(codes[r, j])
+                v: Unit = np.int64(codes[r, j])
                 a, b = label(labels, j, min(low[before, j], v), max(high[before, j], v))
                 low[r, j], high[r, j] = a, b - 1
             cost = joined_cost(labels, codes, low[r], high[r], r)
@@ -361,19 +369,21 @@ def box_costs(labels: Any, pool: Any, k: int, work: Any) -> tuple[Floats, Counts
     return costs, low, high
 
 
-WIDER = (1.5, 1.3)  # a box this much above the cheapest of all is taken at once: a tenth of the time, hardly more loss
+# A box whose cost exceeds the cheapest by this factor is taken at once: a tenth of the time, hardly more loss.
+TOLERANCES = (1.5, 1.3)
 STEP = 1e-3
 
 
 @compiled
 def take_boxes(
-    labels: Any, pool: Any, bound: Floats, k: int, wider: float, work: Any, owner: Counts64, made: int
+    labels: Labels, pool: Pool, bound: Floats, k: int, tolerance: float, work: Work, owner: Counts64, made: int
 ) -> int:
-    """Take boxes up to a cost until half of the cells are gone or none is left; how many were made in all.
+    """Take boxes in the order of their costs until half of the cells are covered; return the number of all boxes.
 
-    `bound[c]` is at most the cost of the cheapest box of cell c, and is raised; `owner[c]` becomes its class.
+    `bound[c]` is a lower bound on the cost of the cheapest box of cell c and is raised. `owner[c]` receives its class.
     """
     size = len(bound)
+    # Stops when half of the cells are covered: a new pool without them is faster to search.
     heap = [(bound[i], i) for i in range(size)]
     heapq.heapify(heap)
     free, cells = pool.live.sum(), size
@@ -381,13 +391,13 @@ def take_boxes(
         cost, c = heapq.heappop(heap)
         if owner[c] >= 0:
             continue
-        limit = cost * wider + STEP
+        limit = cost * tolerance + STEP
         got = cheapest(labels, pool, c, k, limit, work)
         bound[c] = min(got, limit)
         if got >= limit - TINY:
             heapq.heappush(heap, (bound[c], c))
             continue
-        for i in range(work.size[0]):  # the cells that the search gathered hold all of the box
+        for i in range(work.size[0]):  # the search gathered all cells of the box
             at = work.cells[0, i]
             inside = True
             for j in range(pool.codes.shape[1]):
@@ -404,10 +414,10 @@ def take_boxes(
     return made
 
 
-def best_boxes(labels: Labels, codes: Codes, counts: Counts64, bound: Floats, k: int, wider: float) -> Counts64:
-    """The class of each cell by best-box greedy; -1 for those that are left over.
+def best_boxes(labels: Labels, codes: Codes, counts: Counts64, bound: Floats, k: int, tolerance: float) -> Counts64:
+    """Return the class of each cell by the greedy choice of cheapest boxes; -1 for cells that remain.
 
-    The cells are sorted (`boxes.sorting`); `bound` is at most the cost of the cheapest box of each.
+    Cells are in the order of `sorting`; `bound` has a lower bound on the cost of the cheapest box of each.
     """
     work = work_of(labels, len(counts))
     owner = np.full(len(counts), -1, np.int64)
@@ -415,7 +425,7 @@ def best_boxes(labels: Labels, codes: Codes, counts: Counts64, bound: Floats, k:
     while counts[ids].sum() >= k:
         pool = sorted_pool(labels, np.ascontiguousarray(codes[ids]), counts[ids])
         some, near = np.full(len(ids), -1, np.int64), bound[ids]
-        made = take_boxes(labels, pool, near, k, wider, work, some, made)
+        made = take_boxes(labels, pool, near, k, tolerance, work, some, made)
         bound[ids], owner[ids] = near, some
         ids = ids[some < 0]
 
@@ -423,8 +433,8 @@ def best_boxes(labels: Labels, codes: Codes, counts: Counts64, bound: Floats, k:
 
 
 @compiled
-def box_cost(labels: Any, low: Counts64, high: Counts64) -> float:
-    """What a record of a box pays; `low` and `high` are its first and last units."""
+def box_cost(labels: Labels, low: Counts64, high: Counts64) -> float:
+    """Return the cost of a box per record; `low` and `high` are its first and last units."""
     cost = 0.0
     for j in range(len(low)):
         cost += cell_cost(labels, j, low[j], high[j])

@@ -1,14 +1,13 @@
-"""Criteria of classes beside k: ℓ, t and any other measure that each class has on its own, as a test of feasibility.
+"""Criteria of classes in addition to k: ℓ, t and every other measure that a class either satisfies or not.
 
-What a class has of a sensitive column is known where it holds whole tuples, so the records of a tuple are put together
-first. A class that fails is joined with the one where that costs least, or suppressed where that is cheaper and
-allowed, until all pass.
+The sensitive values of a class are known only if it holds whole tuples, so the records of a tuple are united first.
+A class that fails is merged with the class where that costs least. It is suppressed instead where that is cheaper and
+allowed. This is repeated until all classes pass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from sfumato.measures.measure import Measure
 from sfumato.measures.registry import K, measure
 from sfumato.measures.thresholds import failing, is_criterion
 from sfumato.measures.units import class_table
-from sfumato.methods.local.model import Cells, Classes, cell_cost
+from sfumato.methods.local.model import Cells, Classes, Labels, cell_cost
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
 
@@ -27,7 +26,7 @@ Limits = Sequence[tuple[Measure, float]]
 
 
 def limits_of(study: Study) -> list[tuple[Measure, float]]:
-    """The criteria that a study demands beside k."""
+    """Return the criteria that a study requires in addition to k."""
     limits = []
     for name, limit in study.search.constraints.items():
         chosen = measure(name).with_settings(study.measures)
@@ -42,8 +41,8 @@ def limits_of(study: Study) -> list[tuple[Measure, float]]:
     return limits
 
 
-def joined_equals(classes: Classes) -> Classes:
-    """Classes with the same labels as one: a reader cannot tell them apart."""
+def merged_equal(classes: Classes) -> Classes:
+    """Merge classes with the same labels, because a reader of the file cannot distinguish them."""
     if not len(classes.rows):
         return classes
     boxes = np.concatenate([classes.low, classes.high], axis=1)
@@ -53,8 +52,11 @@ def joined_equals(classes: Classes) -> Classes:
 
 
 def whole_tuples(classes: Classes) -> Classes:
-    """Every tuple in the class that has most of its records, suppressed only where no class has any; some classes may
-    then be smaller, and no more is suppressed than before."""
+    """Assign every tuple to the class that has most of its records.
+
+    A tuple is suppressed only if no class has any of its records, so no more records are suppressed than before. Some
+    classes may become smaller.
+    """
     order = np.lexsort((classes.owner, -classes.count, classes.owner < 0, classes.cell))
     cell, first = np.unique(classes.cell[order], return_index=True)
     owner = classes.owner[order][first]
@@ -68,14 +70,14 @@ def _owners(classes: Classes, table: FrequencyTable) -> Counts64:
 
 
 def feasible(classes: Classes, table: FrequencyTable, k: int, limits: Limits, budget: int) -> Classes | None:
-    """Classes of whole tuples that all have k units and pass the limits; None where not even one of all has.
+    """Return classes of whole tuples with k units that satisfy the limits; None if even one class of all fails.
 
-    Suppressing what fails can leave too little to join with, so it is tried without as well, and with one class.
-    The budget counts units; classes of units (`by_units.atoms`) become classes of their rows.
+    Suppression can leave too few records to merge with, so the search is repeated without it, and with one single
+    class. The budget counts units.
     """
     whole = whole_tuples(classes)
     cells = Cells(classes.cells.codes, table.counts)
-    start = joined_equals(Classes.of(classes.labels, cells, whole.cell, whole.owner, table.counts[whole.cell]))
+    start = merged_equal(Classes.of(classes.labels, cells, whole.cell, whole.owner, table.counts[whole.cell]))
     for spent in dict.fromkeys((budget, suppressed_units(start, table))):
         met = _until_met(start, table, k, limits, spent)
         if met is not None:
@@ -86,14 +88,14 @@ def feasible(classes: Classes, table: FrequencyTable, k: int, limits: Limits, bu
 
 
 def units_of(classes: Classes, table: FrequencyTable) -> Counts64:
-    """The distinct units of each class: its records where every row is a unit."""
+    """Return the number of distinct units of each class: its records where every row is a unit."""
     if table.units is None:
         return classes.rows
     return class_table(table, _owners(classes, table), len(classes.rows), ()).size[: len(classes.rows)]
 
 
 def suppressed_units(classes: Classes, table: FrequencyTable) -> int:
-    """The units of which a row is suppressed."""
+    """Return the number of units with a suppressed row."""
     if table.units is None:
         return classes.suppressed
     gone = _owners(classes, table) < 0
@@ -101,7 +103,7 @@ def suppressed_units(classes: Classes, table: FrequencyTable) -> int:
 
 
 def _until_met(current: Classes, table: FrequencyTable, k: int, limits: Limits, budget: int) -> Classes | None:
-    """Failing classes joined or suppressed until none fails."""
+    """Merge or suppress failing classes until none fails."""
     while True:
         fails = _failing(current, table, k, limits)
         if not fails.any():
@@ -109,7 +111,7 @@ def _until_met(current: Classes, table: FrequencyTable, k: int, limits: Limits, 
         joined = _joined(current, table, fails, budget)
         if joined is None:
             return None
-        current = joined_equals(joined)
+        current = merged_equal(joined)
 
 
 def _failing(classes: Classes, table: FrequencyTable, k: int, limits: Limits) -> Flags:
@@ -121,7 +123,7 @@ def _failing(classes: Classes, table: FrequencyTable, k: int, limits: Limits) ->
 
 
 def _joined(classes: Classes, table: FrequencyTable, fails: Flags, budget: int) -> Classes | None:
-    """Every failing class joined with another or suppressed, small ones first; None where only one class is left."""
+    """Merge or suppress every failing class, small ones first; return None if only one class is left."""
     low, high = classes.low.copy(), classes.high - 1
     rows, costs = classes.rows.copy(), classes.costs.copy()
     home = np.arange(len(rows))
@@ -154,8 +156,8 @@ def _joined(classes: Classes, table: FrequencyTable, fails: Flags, budget: int) 
 
 
 @compiled
-def join_costs(labels: Any, low: Counts64, high: Counts64, rows: Counts64, costs: Floats, i: int) -> Floats:
-    """What joining class i with each other one costs more than the two apart; `high` are last units."""
+def join_costs(labels: Labels, low: Counts64, high: Counts64, rows: Counts64, costs: Floats, i: int) -> Floats:
+    """Return the additional cost of merging class i with each other class; `high` are last units."""
     more = np.empty(len(rows))
     for c in range(len(rows)):
         cost = 0.0
@@ -168,6 +170,6 @@ def join_costs(labels: Any, low: Counts64, high: Counts64, rows: Counts64, costs
 def criterion_values(
     table: FrequencyTable, classes: Classes, limits: Limits, weights: Sequence[float]
 ) -> Mapping[str, float]:
-    """The demanded criteria as the released file has them."""
+    """Return the required criteria as measured on the released file."""
     measured = class_table(table, _owners(classes, table), len(classes.rows), weights)
     return {chosen.name: float(chosen.value(measured)) for chosen, _ in limits}

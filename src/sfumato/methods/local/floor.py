@@ -1,28 +1,24 @@
-"""The floor: what no recoding with the same labels can go below, by prices that every box can pay.
+"""The lower bound on the loss of every recoding with the same labels, by dual prices, and its check.
 
-Give each record a price of at least 0 and at most 1 such that in every box that holds at least k records the mean of
-its k highest prices is at most the cost of the box. Then the mean of all prices is below the loss of every recoding,
-global or local, with any suppression. The costs of cheapest boxes are such prices. A pass looks, for each record, for
-the box that comes nearest to its cost, and raises the price by what is left; the prices stay sound and never fall.
+Give each record a price between 0 and 1. The prices are dual feasible if in every box with at least k records the mean
+of the k highest prices is at most the cost of the box. Then the mean of all prices is a lower bound on the loss of
+every recoding, global or local, with any suppression. The costs of cheapest boxes are feasible prices. A pass finds for
+each record the box with the least slack and raises the price by it. Prices stay feasible and the bound never falls.
 
-Where rows belong to persons a class has rows of k persons, and may have any more of their rows: the mean is then over
+Where rows belong to persons, a class has rows of k persons and may have any more of their rows. The mean is then over
 the highest row of each of k persons and every further row whose price exceeds the mean. A person with rows in several
-tuples is counted in each: more sets are looked at than there are classes, so the prices are sound all the same.
+tuples is counted in each. This looks at more sets than there are classes, so the prices remain feasible.
 
-An independent check of a floor: that no box has to pay more than it costs. It shares no code with the search.
-
-The label model is worked out here from the columns of the study, the tuples and counts are those of the table itself;
-only the prices are taken from the front. It walks over all boxes of the label model with plain numpy: column by column,
-every allowed label. A branch ends where fewer than k records are left, or where what is decided already costs as much
-as the mean of the k highest prices left, because no box inside can then have to pay more. So every box is either looked
-at or lies in a branch that ends for a reason that is checked again here. For intervals and tree nodes alike.
+The check (`check_front`, `check_floor`) shares no code with the search. It derives the labels from the columns of the
+study and takes tuples and counts from the table; only the prices come from the front. It enumerates the boxes with
+numpy, column by column. A branch ends where fewer than k records are left. It also ends where the fixed labels already
+cost as much as the mean of the k highest prices left, because no box inside can then violate the constraint.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,66 +32,65 @@ from sfumato.methods.local.model import Cells, Labels, cell_cost, label
 from sfumato.plans.segments import Segment, segments_of
 from sfumato.tables.frequency import FrequencyTable
 
-SAFE = 1e-12  # prices stay this much below what boxes can pay, relatively, for sums that are rounded
-MIX = 0.3  # how far first prices lie from cheapest boxes towards what a recoding pays, on the scale of logarithms
-CLOSE = 0.97  # a box counts from this share of its cost on: steps of at most 3 %
-FIRST_CLOSE = 0.9  # of the first passes: large steps gain more in a second, and later small ones end as high
-FIRST = 3  # so many passes
+SAFE = 1e-12  # relative margin of the constraints, because sums are rounded
+MIX = 0.3  # weight of a recoding's costs in the first prices, against cheapest boxes; on a logarithmic scale
+CLOSE = 0.97  # boxes with a smaller load are ignored, so a pass raises prices by at most 3 %
+FIRST_CLOSE = 0.9  # in the first passes: large steps gain more per second, and small ones can follow
+FIRST = 3  # number of these passes
 
 
-class UnfinishedError(Exception):
-    """A pass that would have looked at more than its budget allows. It proves nothing."""
+class BudgetExceededError(Exception):
+    """A pass that exceeded its budget. It proves nothing."""
 
 
 @dataclass(frozen=True, eq=False)
-class Floor:
-    """A price for each cell, and the loss that they prove."""
+class LowerBound:
+    """Feasible dual prices of the cells, and the lower bound on the loss that they prove."""
 
     k: int
     prices: Floats
     loss: float
 
 
-def floor_of(k: int, prices: Floats, counts: Counts64) -> Floor:
-    return Floor(k, prices, float((prices * counts).sum()) / float(counts.sum()))
+def lower_bound(k: int, prices: Floats, counts: Counts64) -> LowerBound:
+    """Return the lower bound that feasible prices prove."""
+    return LowerBound(k, prices, float((prices * counts).sum()) / float(counts.sum()))
 
 
-def lifted(labels: Labels, cells: Cells, floor: Floor, paid: Floats, budget: int) -> Floor:
-    """Prices between those of a floor and what a recoding makes each cell pay, scaled down to what all boxes can pay.
+def recoding_bound(labels: Labels, cells: Cells, bound: LowerBound, paid: Floats, budget: int) -> LowerBound:
+    """Mix feasible prices with the costs of a recoding, make them feasible, and return the better bound.
 
-    Whatever prices a pass begins with, dividing each by the largest share that a box around it has to pay makes them
-    sound. A recoding knows who must take others along, so passes from here end higher than from cheapest boxes.
+    Dividing each price by the largest load of a box around its cell makes any prices feasible. A recoding shows which
+    records raise the cost of others, so passes from here end higher than passes from the cheapest boxes.
     """
-    mixed = floor.prices ** (1 - MIX) * np.maximum(paid, floor.prices) ** MIX
+    mixed = LowerBound(bound.k, bound.prices ** (1 - MIX) * np.maximum(paid, bound.prices) ** MIX, 0.0)
     try:
-        return max(
-            floor, raised(labels, cells, Floor(floor.k, mixed, 0.0), FIRST_CLOSE, budget), key=lambda one: one.loss
-        )
-    except UnfinishedError:
-        return floor
+        return max(bound, price_pass(labels, cells, mixed, FIRST_CLOSE, budget), key=lambda one: one.loss)
+    except BudgetExceededError:
+        return bound
 
 
-def raised(labels: Labels, cells: Cells, floor: Floor, close: float, budget: int) -> Floor:
-    """Prices after a pass over all boxes: sound, whatever they were; raised by a factor of at most 1/close."""
-    order = np.argsort(-floor.prices, kind="stable")
+def price_pass(labels: Labels, cells: Cells, bound: LowerBound, close: float, budget: int) -> LowerBound:
+    """Return the prices after a pass over all boxes: feasible, and raised by a factor of at most 1/close."""
+    order = np.argsort(-bound.prices, kind="stable")
     codes, counts, rows = np.ascontiguousarray(cells.codes[order]), cells.counts[order], cells.lost[order]
-    prices = floor.prices[order]
-    filled, _ = nearest_boxes(labels, codes, counts, rows, prices, floor.k, close, column_order(labels), budget)
-    if len(filled) == 0:
-        raise UnfinishedError
-    prices = np.empty_like(floor.prices)
-    prices[order] = floor.prices[order] / np.maximum(filled, close) * (1 - SAFE)
-    prices = np.minimum(prices, 1.0)
-    return floor_of(floor.k, prices, cells.lost)
+    prices = bound.prices[order]
+    loads, _ = heaviest_boxes(labels, codes, counts, rows, prices, bound.k, close, column_order(labels), budget)
+    if len(loads) == 0:
+        raise BudgetExceededError
+    prices = np.empty_like(bound.prices)
+    prices[order] = bound.prices[order] / np.maximum(loads, close) * (1 - SAFE)
+    prices = np.minimum(prices, 1.0)  # suppression costs 1, and a recoding may always suppress
+    return lower_bound(bound.k, prices, cells.lost)
 
 
 def column_order(labels: Labels) -> Counts64:
-    """Columns whose one step is dear first: what they cost ends most branches."""
+    """Return the columns by the cost of one step, most expensive first, because these prune most branches."""
     return np.array(sorted(range(labels.columns), key=lambda j: (-labels.price[j], j)), dtype=np.int64)
 
 
-def dual_bound(labels: Labels, cells: Cells, floor: Floor, passes: int, budget: int) -> Floor:
-    """The floor after some passes; a pass within the budget of cells looked at, or none.
+def dual_bound(labels: Labels, cells: Cells, bound: LowerBound, passes: int, budget: int) -> LowerBound:
+    """Return the lower bound after some passes, each within the budget of cells visited.
 
     The first passes take large steps as long as the budget allows, then small ones.
     """
@@ -103,19 +98,19 @@ def dual_bound(labels: Labels, cells: Cells, floor: Floor, passes: int, budget: 
     for number in range(passes):
         close = close if number < FIRST else CLOSE
         try:
-            floor = max(floor, raised(labels, cells, floor, close, budget), key=lambda one: one.loss)
-        except UnfinishedError:
+            bound = max(bound, price_pass(labels, cells, bound, close, budget), key=lambda one: one.loss)
+        except BudgetExceededError:
             if close == CLOSE:
                 break
             close = CLOSE
-    return floor
+    return bound
 
 
 @compiled
-def highest(prices: Floats, counts: Counts64, rows: Counts64, some: npt.NDArray[np.int32], size: int, k: int) -> float:
-    """The highest mean of prices of rows of k persons among some cells, which are in the order of falling prices.
+def top_mean(prices: Floats, counts: Counts64, rows: Counts64, some: npt.NDArray[np.int32], size: int, k: int) -> float:
+    """Return the highest mean price of rows of k persons among cells, which are sorted by falling price.
 
-    `counts` are the persons of each cell. Where each has one row, it is the mean of the k highest prices.
+    `counts` are the persons of each cell. If each has one row, this is the mean of the k highest prices.
     """
     need, total, more = k, 0.0, np.int64(0)
     for i in range(size):
@@ -128,6 +123,7 @@ def highest(prices: Floats, counts: Counts64, rows: Counts64, some: npt.NDArray[
             break
     if more == 0:
         return total / k
+    # Further rows of a person raise the mean as long as their price exceeds it; prices fall, so the first end is final.
     need, number = k, np.int64(k)
     for i in range(size):
         c = some[i]
@@ -141,14 +137,15 @@ def highest(prices: Floats, counts: Counts64, rows: Counts64, some: npt.NDArray[
 
 
 @compiled
-def options(labels: Any, codes: Codes, some: npt.NDArray[np.int32], size: int, j: int, runs: Codes) -> int:
-    """The labels of a column that differ in which of some cells they hold, as runs (first, behind the last)."""
+def distinct_labels(labels: Labels, codes: Codes, some: npt.NDArray[np.int32], size: int, j: int, runs: Codes) -> int:
+    """List the labels of a column that cover different sets of cells, as runs (first, one past the last)."""
     first = labels.unit[j]
     units = labels.unit[j + 1] - first
     present = np.zeros(units, np.bool_)
     for i in range(size):
         present[codes[some[i], j]] = True
     made = 0
+    # Labels that cover the same cells differ only in cost, so runs begin and end at values that occur.
     if labels.leaf[first] < 0:
         for a in range(units):
             if present[a]:
@@ -173,7 +170,7 @@ def options(labels: Any, codes: Codes, some: npt.NDArray[np.int32], size: int, j
                         before = True
                         break
             if before:
-                break  # listed at an earlier unit
+                break  # this node was listed at an earlier unit
             if inside > held:
                 runs[made, 0], runs[made, 1] = labels.low[node], labels.high[node]
                 made += 1
@@ -183,8 +180,8 @@ def options(labels: Any, codes: Codes, some: npt.NDArray[np.int32], size: int, j
 
 
 @compiled
-def nearest_boxes(
-    labels: Any,
+def heaviest_boxes(
+    labels: Labels,
     codes: Codes,
     counts: Counts64,
     rows: Counts64,
@@ -194,26 +191,28 @@ def nearest_boxes(
     order: Counts64,
     budget: int,
 ) -> tuple[Floats, int]:
-    """For each cell the largest share of its cost that any box around it has to pay, where that is above `close`.
+    """Return for each cell the largest load of a box around it, if above `close`, and the number of cells visited.
 
-    Cells stand in the order of falling prices. A branch has decided the labels of some columns: its boxes cost at least
-    what these cost and hold no dearer records than those left, so it ends when the share falls to `close`. Gives an
-    empty array if more cells are looked at than the budget allows; and how many were.
+    The load of a box is the highest mean price of k of its records, divided by its cost. Cells are sorted by falling
+    price. A branch has fixed the labels of some columns: its boxes cost at least as much as these labels, and their
+    prices are at most those of the cells left. So it ends when the load falls to `close`. The array is empty if the
+    budget of visited cells is exceeded.
     """
     size, columns = codes.shape
     widest = 1
     for j in range(columns):
         units = labels.unit[j + 1] - labels.unit[j]
         widest = max(widest, units * (units + 1) // 2 if labels.leaf[labels.unit[j]] < 0 else 2 * units)
-    filled, more = np.zeros(size), np.sum(rows - counts)
+    loads, more = np.zeros(size), np.sum(rows - counts)
     lists, sizes = np.empty((columns + 1, size), np.int32), np.zeros(columns + 1, np.int64)
     runs, made = np.empty((columns, widest, 2), np.int32), np.zeros(columns, np.int64)
     at, base = np.zeros(columns, np.int64), np.zeros(columns + 1)
     for c in range(size):
         lists[0, c] = c
     sizes[0] = size
-    made[0] = options(labels, codes, lists[0], size, order[0], runs[0])
-    looked, depth = 0, 0
+    made[0] = distinct_labels(labels, codes, lists[0], size, order[0], runs[0])
+    # An explicit stack: compiled recursion is slow to compile, and nothing may be allocated inside the loop.
+    visited, depth = 0, 0
     while depth >= 0:
         if at[depth] == made[depth]:
             depth -= 1
@@ -222,7 +221,8 @@ def nearest_boxes(
         a, b = runs[depth, at[depth], 0], runs[depth, at[depth], 1]
         at[depth] += 1
         cost = base[depth] + cell_cost(labels, j, a, b - 1)
-        if depth > 0 and highest(prices, counts, rows, lists[depth], sizes[depth], k) <= close * cost:
+        # The mean over the cells of the branch is an upper bound for every box in it, and needs no filtering.
+        if depth > 0 and top_mean(prices, counts, rows, lists[depth], sizes[depth], k) <= close * cost:
             continue
         held, kept = 0, 0
         for i in range(sizes[depth]):
@@ -232,10 +232,10 @@ def nearest_boxes(
                 lists[depth + 1, kept] = c
                 kept += 1
                 held += counts[c]
-        looked += sizes[depth]
+        visited += sizes[depth]
         if held < k:
             continue
-        mean = highest(prices, counts, rows, lists[depth + 1], kept, k)
+        mean = top_mean(prices, counts, rows, lists[depth + 1], kept, k)
         if mean <= close * cost:
             continue
         if depth + 1 == columns:
@@ -243,37 +243,40 @@ def nearest_boxes(
             for i in range(kept):
                 c = lists[depth + 1, i]
                 share = mean / cost
-                if need > 0 or more > 0:  # with more rows than persons the share of the box is a bound
+                if need > 0 or more > 0:  # with more rows than persons the load of the box is an upper bound
                     need, last = need - counts[c], prices[c]
-                else:  # the dearest set with a record of this cell has it instead of the last of the k
+                else:  # the most expensive set with a record of this cell has it in place of the last of the k
                     share -= (last - prices[c]) / (k * cost)
                     if share <= close:
                         break
-                filled[c] = max(filled[c], share)
+                loads[c] = max(loads[c], share)
             continue
-        if looked > budget:
-            return np.zeros(0), looked
+        if visited > budget:
+            return np.zeros(0), visited
         depth += 1
         sizes[depth], base[depth], at[depth] = kept, cost, 0
-        made[depth] = options(labels, codes, lists[depth], kept, order[depth], runs[depth])
-    return filled, looked
+        made[depth] = distinct_labels(labels, codes, lists[depth], kept, order[depth], runs[depth])
+    return loads, visited
 
 
 ROUNDING = 1e-9
-BLOCK = 1 << 22  # records times labels that are looked at together
+BLOCK = 1 << 22  # records times labels in one numpy operation, to bound the memory
 PRICED = 'a front of local recodings that were searched with method = "boxes"'
 
 
 @dataclass(frozen=True, eq=False)
 class LabelModel:
-    """What the labels are: for each column its allowed labels as runs of units with what each costs a record."""
+    """The allowed labels of each column as runs of units, with the cost of each per record."""
 
     runs: Sequence[Sequence[tuple[int, int]]]
     costs: Sequence[Sequence[float]]
 
 
 def label_model(segments: Sequence[Segment], weights: Sequence[float]) -> LabelModel:
-    """Nodes of the tree where a column keeps to it, else runs of neighbours; missing values join all or nobody."""
+    """Return the nodes of the tree where a column keeps to it, else all runs of units.
+
+    A label covers missing values alone, together with all values, or not at all.
+    """
     runs, costs = [], []
     for segment, weight in zip(segments, weights, strict=True):
         units, leaves = segment.units, int(segment.leaves.sum())
@@ -288,15 +291,16 @@ def label_model(segments: Sequence[Segment], weights: Sequence[float]) -> LabelM
 
 
 def check_front(front: Front, table: FrequencyTable) -> dict[int, float]:
-    """What the saved prices of a front prove, for each k of its floor; an error if that is less than it says, if a
-    loss is below it, or if the front is one whose floors have no prices.
+    """Return the lower bounds that the saved prices of a front prove, for each k.
+
+    Raise if the front states a higher bound, if a loss is below the proven one, or if its bounds have no prices.
 
     Args:
         front: a front of local recodings, as it was saved.
         table: the frequency table of its study.
 
     Returns:
-        The loss of the source that no recoding can go below, for each k.
+        The proven lower bound on the loss of the source, for each k.
     """
     refuse_unpriced(front)
     if table.fingerprint != front.fingerprint:
@@ -328,7 +332,7 @@ def check_front(front: Front, table: FrequencyTable) -> dict[int, float]:
 
 
 def refuse_unpriced(front: Front) -> None:
-    """Raise if a front has no floor that prices could prove, and say why."""
+    """Raise if a front has no lower bound that prices could prove, and state why."""
     if front.system == "cells":
         raise InputError(
             "a front of suppressed cells has no floor with prices: its bound is that of an integer program or of the "
@@ -349,7 +353,7 @@ def refuse_unpriced(front: Front) -> None:
 def check_floor(
     model: LabelModel, codes: Codes, counts: Counts64, k: int, prices: Floats, persons: Counts64 | None = None
 ) -> float:
-    """The loss that prices prove; an error if some box that holds k records has to pay more than it costs.
+    """Return the lower bound that prices prove; raise if a box with k records violates its constraint.
 
     `persons` are those of each tuple, where rows belong to persons. A class then has a row of each of k persons and any
     further rows, and the mean price of all of them may not exceed the cost of the box.
@@ -364,37 +368,41 @@ def check_floor(
         for costs, runs in zip(model.costs, model.runs, strict=True)
         for cheap in [np.argsort(costs, kind="stable")]
     ]
-    dearest = sorted(range(len(labels)), key=lambda j: -min((cost for cost in labels[j][0] if cost > 0), default=0.0))
+    sequence = sorted(range(len(labels)), key=lambda j: -min((cost for cost in labels[j][0] if cost > 0), default=0.0))
 
-    def walk(depth: int, some: Counts64, cost: float, pay: float) -> None:
-        """All boxes inside of a branch: `some` records are left, the dearest k of which have to pay `pay` on average;
-        the labels decided cost `cost`."""
-        column = dearest[depth]
+    def walk(depth: int, some: Counts64, cost: float, mean: float) -> None:
+        """Check all boxes of a branch with the records in `some`.
+
+        Its fixed labels cost `cost`, and the mean of the k highest prices left is `pay`.
+        """
+        column = sequence[depth]
         own = codes[some, column][:, None]
-        dues, runs = labels[column]
-        possible = int((pay > (cost + dues) * (1 + ROUNDING) + ROUNDING**2).sum())  # the labels to come cost no less
+        label_costs, runs = labels[column]
+        # Labels are sorted by cost, so all labels after the first one that costs too much are skipped.
+        possible = int((mean > (cost + label_costs) * (1 + ROUNDING) + ROUNDING**2).sum())
         step = max(BLOCK // len(some), 1)
         seen: dict[bytes, float] = {}
         for first in range(0, possible, step):
             part = slice(first, min(first + step, possible))
             inside = (own >= runs[part, 0]) & (own < runs[part, 1])
             held = np.minimum(np.cumsum(inside * weights[some, None], axis=0), k)
-            due = cost + dues[part]
+            totals = cost + label_costs[part]
             taken = np.diff(held, axis=0, prepend=0)
-            pays = values[some] @ taken / k
-            if persons is not None:  # with the further rows of the first 1, 2, … tuples
+            means = values[some] @ taken / k
+            if persons is not None:  # the class also has all further rows of the first 1, 2, … tuples
                 further = inside * rows[some, None] - taken
-                total = pays * k + np.cumsum(further * values[some, None], axis=0)
-                pays = np.maximum(pays, (total / (k + np.cumsum(further, axis=0))).max(axis=0))
-            for i in np.flatnonzero((held[-1] >= k) & (pays > due * (1 + ROUNDING) + ROUNDING**2)).tolist():
+                total = means * k + np.cumsum(further * values[some, None], axis=0)
+                means = np.maximum(means, (total / (k + np.cumsum(further, axis=0))).max(axis=0))
+            for i in np.flatnonzero((held[-1] >= k) & (means > totals * (1 + ROUNDING) + ROUNDING**2)).tolist():
                 if depth + 1 == len(labels):
                     raise DataError(
                         "a box of the label model has to pay more than it costs",
                         expected="a certificate in which every box that holds k records can pay for the dearest k",
                     )
                 members = some[inside[:, i]]
-                if seen.setdefault(members.tobytes(), due[i]) == due[i]:  # the cheapest of equal contents
-                    walk(depth + 1, members, float(due[i]), float(pays[i]))
+                # Of labels that hold the same records only the cheapest can be violated.
+                if seen.setdefault(members.tobytes(), totals[i]) == totals[i]:
+                    walk(depth + 1, members, float(totals[i]), float(means[i]))
 
     walk(0, np.arange(len(counts)), 0.0, 1.0)
     return float((prices * counts).sum()) / float(counts.sum())

@@ -1,31 +1,31 @@
-"""Method 3: improve classes by taking a few neighbours apart and making them again; what is cheaper stays.
+"""Method 3, second part: large neighbourhood search that rebuilds a few neighbouring classes and keeps cheaper ones.
 
-A step draws a cell, takes the class that holds it and those whose boxes reach it most cheaply, frees their records and
-rebuilds: again and again the cheapest box of a drawn cell becomes a class, what is left over joins the class where it
-costs least, and single cells are moved where that pays. Steps are drawn from a generator whose state is an array, so
-that a search can be stopped and resumed; its budget counts cells looked at, not seconds.
+A step draws a cell and takes its class and the classes whose boxes can be widened to it at the least cost. It frees
+their records and rebuilds classes: the cheapest box of a drawn cell becomes a class, repeatedly. Remaining cells join
+the class where that costs least, and single cells are moved where that lowers the cost. Random numbers come from a
+generator whose state is an array, so a search can be resumed. The budget counts cells visited, not seconds.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.base.arrays import Codes, Counts64, Floats
 from sfumato.base.compiled import compiled
-from sfumato.methods.local.boxes import TINY, Pool, cheapest, link
+from sfumato.methods.local.boxes import TINY, Pool, Work, cheapest, joined_cost, link
 from sfumato.methods.local.model import Cells, Classes, Labels, cell_cost
 
 State = npt.NDArray[np.uint64]
 
 
-class Held(NamedTuple):
-    """Classes while they are improved: the entries of each, its box (first and last units), records and cost.
+class EditableClasses(NamedTuple):
+    """Classes during the improvement: the entries of each, its box (first and last units), records and cost.
 
-    `cell[i, :entries[i]]` are the cells of class i and `records` how many of each; `home[c]` is a class that
-    holds records of cell c. A class without entries is a free place.
+    `cell[i, :entries[i]]` are the cells of class i, and `records` has the number of records of each. `home[c]` is a
+    class with records of cell c. A class without entries is a free slot.
     """
 
     cell: Counts64
@@ -40,7 +40,7 @@ class Held(NamedTuple):
 
 @compiled
 def draw(state: State, below: int) -> int:
-    """A number from 0 to below `below` (splitmix64)."""
+    """Return a random number from 0 to below `below` (splitmix64)."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -50,8 +50,8 @@ def draw(state: State, below: int) -> int:
 
 
 @compiled
-def fitted(labels: Any, codes: Codes, share: Counts64, low: Counts64, high: Counts64) -> float:
-    """The smallest box around the cells of which a class has records, and its cost."""
+def fitted(labels: Labels, codes: Codes, share: Counts64, low: Counts64, high: Counts64) -> float:
+    """Compute the smallest box around the cells of which a class has records; return its cost."""
     columns = codes.shape[1]
     for j in range(columns):
         low[j], high[j] = 1 << 40, -1
@@ -67,18 +67,8 @@ def fitted(labels: Any, codes: Codes, share: Counts64, low: Counts64, high: Coun
 
 
 @compiled
-def stretched(labels: Any, codes: Codes, c: int, low: Counts64, high: Counts64) -> float:
-    """The cost of a box after it is stretched to hold a cell."""
-    cost = 0.0
-    for j in range(codes.shape[1]):
-        v = np.int64(codes[c, j])
-        cost += cell_cost(labels, j, min(low[j], v), max(high[j], v))
-    return cost
-
-
-@compiled
-def select(pool: Any, bound: Floats, r: int, k: int, exact: bool, work: Any, share: Counts64) -> int:
-    """Give a class the free records of the box that `work` holds: all, or k of them, r first, then the dearest."""
+def select(pool: Pool, bound: Floats, r: int, k: int, exact: bool, work: Work, share: Counts64) -> int:
+    """Give a class all free records of the box in `work`, or k of them: cell r, then the most expensive ones."""
     taken = 0
     inside = work.cells[1]
     size = 0
@@ -114,23 +104,24 @@ def select(pool: Any, bound: Floats, r: int, k: int, exact: bool, work: Any, sha
 
 @compiled
 def rebuild(
-    labels: Any, pool: Any, bound: Floats, k: int, room: int, state: State, work: Any, share: Any
+    labels: Labels, pool: Pool, bound: Floats, k: int, capacity: int, state: State, work: Work, share: Counts64
 ) -> tuple[int, float]:
-    """Make classes of all live records of a small pool: how many (0: no way within the room), and the sum of costs."""
+    """Build classes of all free records of a small pool; return their number (0: no result) and total cost."""
     codes, live = pool.codes, pool.live
     size, columns = codes.shape
-    low, high = np.empty((room, columns), np.int64), np.empty((room, columns), np.int64)
-    cost, rows = np.zeros(room), np.zeros(room, np.int64)
+    low, high = np.empty((capacity, columns), np.int64), np.empty((capacity, columns), np.int64)
+    cost, rows = np.zeros(capacity), np.zeros(capacity, np.int64)
     free = live.sum()
     made = 0
     style = draw(state, 4)
     while free >= k:
-        if made == room:
+        if made == capacity:
             return 0, 0.0
         r = draw(state, size)
         tries = 1 if style == 0 else 4
         best = -1
-        for _ in range(size + tries):  # a live cell; with some styles the dearest or the cheapest of a few
+        # An expensive cell is mostly the better start, because cheap ones find a class in any case.
+        for _ in range(size + tries):
             if live[r] > 0:
                 if best < 0 or (bound[r] > bound[best] if style < 3 else bound[r] < bound[best]):
                     best = r
@@ -157,11 +148,11 @@ def rebuild(
         free -= rows[made]
         cost[made] = fitted(labels, codes, share[made], low[made], high[made])
         made += 1
-    for c in range(size):  # leftovers join where they cost least
+    for c in range(size):  # remaining cells join the class where they cost least
         if live[c] > 0:
             best, least = -1, np.inf
             for i in range(made):
-                new = stretched(labels, codes, c, low[i], high[i])
+                new = joined_cost(labels, codes, low[i], high[i], c)
                 more = new * (rows[i] + live[c]) - cost[i] * rows[i]
                 if more < least:
                     best, least = i, more
@@ -178,9 +169,17 @@ def rebuild(
 
 @compiled
 def relocate(
-    labels: Any, codes: Codes, k: int, made: int, share: Any, low: Any, high: Any, rows: Counts64, cost: Floats
+    labels: Labels,
+    codes: Codes,
+    k: int,
+    made: int,
+    share: Counts64,
+    low: Counts64,
+    high: Counts64,
+    rows: Counts64,
+    cost: Floats,
 ) -> None:
-    """Move the records of single cells to other classes as long as that pays; a class keeps at least k."""
+    """Move the records of single cells to other classes while that lowers the cost; a class keeps k records."""
     size, columns = codes.shape
     spare_low, spare_high = np.empty(columns, np.int64), np.empty(columns, np.int64)
     moved = True
@@ -209,7 +208,7 @@ def relocate(
                 best, least = -1, saved - TINY
                 for b in range(made):
                     if b != a and cost[b] * part < least:
-                        new = stretched(labels, codes, c, low[b], high[b])
+                        new = joined_cost(labels, codes, low[b], high[b], c)
                         more = new * (rows[b] + part) - cost[b] * rows[b]
                         if more < least:
                             best, least = b, more
@@ -225,18 +224,26 @@ def relocate(
 
 @compiled
 def improve(
-    labels: Any, codes: Codes, bound: Floats, k: int, held: Any, state: State, budget: int, work: Any, room: int
+    labels: Labels,
+    codes: Codes,
+    bound: Floats,
+    k: int,
+    held: EditableClasses,
+    state: State,
+    budget: int,
+    work: Work,
+    capacity: int,
 ) -> tuple[int, int, float]:
-    """Steps until the budget is spent: how many, how many were kept, and by how much the sum of costs fell."""
+    """Make steps until the budget is spent; return the steps, the accepted steps and the reduction of the cost."""
     classes, columns = held.low.shape
     steps, kept, gain = 0, 0, 0.0
     chosen = np.empty(16, np.int64)
     near = np.empty(16)
     position = np.full(len(codes), -1, np.int64)
-    ids = np.empty(room, np.int64)
-    share = np.zeros((20, room), np.int64)
-    own, jump = np.zeros((room, columns), np.int32), np.zeros((room, columns), np.int32)
-    lives, differs, proxies = np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room)
+    ids = np.empty(capacity, np.int64)
+    share = np.zeros((20, capacity), np.int64)
+    own, jump = np.zeros((capacity, columns), np.int32), np.zeros((capacity, columns), np.int32)
+    lives, differs, proxies = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64), np.zeros(capacity)
     work.spent[0] = 0
     while work.spent[0] < budget:
         steps += 1
@@ -271,7 +278,7 @@ def improve(
             for e in range(held.entries[i]):
                 c = held.cell[i, e]
                 if position[c] < 0:
-                    if cells == room:
+                    if cells == capacity:
                         fits = False
                         break
                     position[c] = 0
@@ -295,17 +302,17 @@ def improve(
             pool = Pool(own[:cells], live, differs[:cells], jump[:cells])
             made, new = rebuild(labels, pool, proxies, k, 20, state, work, share[:, :cells])
             if made > 0 and new < old - 1e-9:
-                room_left = True
+                has_slots = True
                 filled = 0
                 for i in range(classes):
                     if held.entries[i] == 0:
                         filled += 1
                 if made > size + filled:
-                    room_left = False
+                    has_slots = False
                 for i in range(made):
                     if np.count_nonzero(share[i, :cells]) > held.cell.shape[1]:
-                        room_left = False
-                if room_left:
+                        has_slots = False
+                if has_slots:
                     kept += 1
                     gain += old - new
                     store(labels, codes, held, chosen, size, some, share, made)
@@ -316,9 +323,16 @@ def improve(
 
 @compiled
 def store(
-    labels: Any, codes: Codes, held: Any, chosen: Counts64, size: int, some: Counts64, share: Any, made: int
+    labels: Labels,
+    codes: Codes,
+    held: EditableClasses,
+    chosen: Counts64,
+    size: int,
+    some: Counts64,
+    share: Counts64,
+    made: int,
 ) -> None:
-    """Put rebuilt classes where the old ones were; further ones go to free places."""
+    """Write rebuilt classes to the slots of the old ones, and further ones to free slots."""
     for n in range(size):
         held.entries[chosen[n]] = 0
         held.rows[chosen[n]] = 0
@@ -341,8 +355,8 @@ def store(
         held.cost[at] = fitted(labels, codes[some], share[i, : len(some)], held.low[at], held.high[at])
 
 
-def held_of(classes: Classes, k: int) -> Held:
-    """Classes ready to be improved, with free places for more. Suppressed records stay out."""
+def editable_classes(classes: Classes, k: int) -> EditableClasses:
+    """Return classes in the form that is improved, with free slots. Suppressed records are not included."""
     known = classes.owner >= 0
     owner, cell, count = classes.owner[known], classes.cell[known], classes.count[known]
     order = np.lexsort((cell, owner))
@@ -352,7 +366,7 @@ def held_of(classes: Classes, k: int) -> Held:
     total = size + size // 4 + 32
     width = max(int(entries.max(initial=1)), 4 * k)
     slot = np.arange(len(owner)) - np.concatenate([[0], np.cumsum(entries)])[owner]
-    held = Held(
+    held = EditableClasses(
         np.zeros((total, width), np.int64),
         np.zeros((total, width), np.int64),
         np.concatenate([entries, np.zeros(total - size, np.int64)]),
@@ -369,8 +383,8 @@ def held_of(classes: Classes, k: int) -> Held:
     return held
 
 
-def classes_of(held: Held, labels: Labels, cells: Cells) -> Classes:
-    """The classes as they stand; records of no class are suppressed."""
+def classes_of(held: EditableClasses, labels: Labels, cells: Cells) -> Classes:
+    """Return the improved classes; records of no class are suppressed."""
     slots = np.arange(held.cell.shape[1]) < held.entries[:, None]
     owner, _ = np.nonzero(slots)
     cell, count = held.cell[slots], held.records[slots]

@@ -1,28 +1,32 @@
-"""The model of local recoding: columns as ordered units, labels as runs of units, records as cells with counts.
+"""The model of local recoding: columns of ordered units, labels that are runs of units, and cells with counts.
 
-A class is a set of records; its label in a column is the smallest allowed run of units that covers them: any run of an
-ordered column, or the run of a tree node where the column is constrained. Readings: docs/local.md.
+A cell is a distinct tuple of quasi-identifier values. A class is a set of records. Its label in a column is the
+smallest allowed run of units that covers its records. An ordered column allows any run, a constrained column the runs
+of its tree nodes. docs/local.md lists the readings of the papers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.base.compiled import compiled
 
+Unit = int | np.int64  # the position of a unit in its column: compiled code needs 64 bits
+
 
 class Labels(NamedTuple):
-    """Which labels each column allows and what they cost, as flat arrays.
+    """The allowed labels of each column and their costs, as flat arrays.
 
-    Column j has the units `unit[j]` to below `unit[j + 1]`; `before[unit[j] + j + u]` of its leaves stand before its
-    unit u, and `price[j]` is what one more leaf costs a record, so that a record with every cell hidden costs 1. `leaf`
-    is the node of each unit (-1: the column is ordered, without nodes); a node is the run `low` to below `high` and has
-    a `parent`. `alone[j]`: the last unit of an ordered column are missing values, which join others only if all join.
+    Column j has the units `unit[j]` to below `unit[j + 1]`. The number `before[unit[j] + j + u]` counts its leaves
+    before its unit u. The price `price[j]` is the cost of one more leaf per record, such that a fully suppressed record
+    costs 1. The node of each unit is `leaf`, or -1 if the column is ordered and has no nodes. A node is the run `low`
+    to below `high` and has a `parent`. The flag `alone[j]` is true if the last unit of an ordered column are missing
+    values: a label has these alone, or with all values.
     """
 
     unit: Counts64
@@ -40,8 +44,7 @@ class Labels(NamedTuple):
 
 
 class Column(NamedTuple):
-    """One column: the leaves of each unit, the nodes of its tree as runs (low, high), and whether its last unit stands
-    for missing values."""
+    """A column: the leaves of each unit, tree nodes as runs (low, high), whether the last unit is missing values."""
 
     leaves: Sequence[int]
     nodes: Sequence[tuple[int, int]] = ()
@@ -49,7 +52,7 @@ class Column(NamedTuple):
 
 
 def labels_of(columns: Sequence[Column], weights: Sequence[float] | None = None) -> Labels:
-    """The columns as flat arrays. Weights are relative; a column of one value cannot lose anything."""
+    """Return the columns as flat arrays. Weights are relative; a column with a single value has no loss."""
     weight = np.ones(len(columns)) if weights is None else np.array(weights, dtype=np.float64)
     share = weight / weight.sum() if weight.sum() > 0 else np.full(len(columns), 1.0 / max(len(columns), 1))
     unit = _numbers([0, *np.cumsum([len(column.leaves) for column in columns])])
@@ -79,13 +82,13 @@ def labels_of(columns: Sequence[Column], weights: Sequence[float] | None = None)
     )
 
 
-def _numbers(values: Sequence[Any]) -> Counts64:
+def _numbers(values: Sequence[int]) -> Counts64:
     return np.array(values, dtype=np.int64)
 
 
 @compiled
-def label(labels: Any, j: int, low: int, high: int) -> tuple[int, int]:
-    """The run (first, behind the last) of the smallest label of column j that covers the units `low` to `high`."""
+def label(labels: Labels, j: int, low: Unit, high: Unit) -> tuple[Unit, Unit]:
+    """Return the run (first, one past the last) of the smallest label of column j over the units `low` to `high`."""
     node = labels.leaf[labels.unit[j] + low]
     if node >= 0:
         while labels.high[node] <= high:
@@ -97,8 +100,8 @@ def label(labels: Any, j: int, low: int, high: int) -> tuple[int, int]:
 
 
 @compiled
-def cell_cost(labels: Any, j: int, low: int, high: int) -> float:
-    """What a record pays in column j for the smallest label that covers the units `low` to `high`."""
+def cell_cost(labels: Labels, j: int, low: Unit, high: Unit) -> float:
+    """Return the cost per record of the smallest label of column j that covers the units `low` to `high`."""
     if low == high:
         at = labels.unit[j] + j + low
         return float((labels.before[at + 1] - labels.before[at] - 1) * labels.price[j])
@@ -109,7 +112,7 @@ def cell_cost(labels: Any, j: int, low: int, high: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Distinct tuples: `codes[c, j]` a value of column j, `counts[c]` records.
+    """Distinct tuples: `codes[c, j]` is a value of column j, `counts[c]` the number of records.
 
     Where rows belong to persons, the search counts persons: `counts[c]` are the persons of a tuple, `rows[c]` its rows.
     """
@@ -124,16 +127,16 @@ class Cells:
 
     @property
     def lost(self) -> Counts64:
-        """The rows of each tuple, of which losses are means."""
+        """The rows of each tuple; losses are means over rows."""
         return self.counts if self.rows is None else self.rows
 
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """A local recoding: which records of which cell are in which class; those of class -1 are suppressed.
+    """A local recoding: the records of each cell by class; the records of class -1 are suppressed.
 
-    Entry e: `count[e]` records of `cell[e]` are in class `owner[e]`. The label of class i in column j is the run of
-    units from `low[i, j]` to below `high[i, j]`, and it has `rows[i]` records.
+    Entry e states that `count[e]` records of `cell[e]` are in class `owner[e]`. The label of class i in column j is the
+    run of units from `low[i, j]` to below `high[i, j]`. Class i has `rows[i]` records.
     """
 
     labels: Labels
@@ -147,9 +150,9 @@ class Classes:
 
     @classmethod
     def of(cls, labels: Labels, cells: Cells, cell: Counts64, owner: Counts64, count: Counts64) -> Classes:
-        """Classes from their entries, with the smallest labels that cover them, in an order of their own.
+        """Return classes from their entries, with the smallest labels that cover them.
 
-        Entries of one cell and class are one; classes stand in the order of their first cells.
+        Entries of the same cell and class are merged. Classes are numbered in the order of their first cells.
         """
         kept = count > 0
         cell, owner, count = cell[kept], owner[kept], count[kept]
@@ -175,7 +178,7 @@ class Classes:
 
     @property
     def costs(self) -> Floats:
-        """What each record of a class pays."""
+        """The cost per record of each class."""
         labels = self.labels
         total = np.zeros(len(self.rows))
         for j in range(labels.columns):
@@ -184,7 +187,7 @@ class Classes:
 
     @property
     def paid(self) -> Floats:
-        """What a record of each cell pays on average; a suppressed one 1."""
+        """The mean cost per record of each cell; a suppressed record costs 1."""
         each = np.where(self.owner < 0, 1.0, self.costs[self.owner] if len(self.rows) else 1.0)
         return np.bincount(self.cell, each * self.count, len(self.cells.counts)) / self.cells.counts
 
@@ -194,7 +197,10 @@ class Classes:
 
     @property
     def loss(self) -> float:
-        """The mean over all records; a suppressed one costs 1. Whole numbers are summed first, column by column."""
+        """The mean cost over all records; a suppressed record costs 1.
+
+        Whole numbers are summed first, column by column, so the result does not depend on the order of the classes.
+        """
         labels, total = self.labels, float(self.suppressed)
         for j in range(labels.columns):
             total += float(((self._covered(j) - 1) * self.rows).sum()) * float(labels.price[j])
@@ -203,9 +209,9 @@ class Classes:
 
 @compiled
 def boxes_of(
-    labels: Any, codes: Codes, cell: Counts64, owner: Counts64, count: Counts64, classes: int
+    labels: Labels, codes: Codes, cell: Counts64, owner: Counts64, count: Counts64, classes: int
 ) -> tuple[Counts64, Counts64, Counts64]:
-    """The labels of classes as runs, and their records."""
+    """Return the labels of classes as runs, and their numbers of records."""
     columns = codes.shape[1]
     low, high = np.full((classes, columns), 1 << 40, np.int64), np.full((classes, columns), -1, np.int64)
     rows = np.zeros(classes, np.int64)

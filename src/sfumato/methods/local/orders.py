@@ -1,21 +1,18 @@
-"""Method 1: which order of the columns gives the cheapest runs, by a small memetic search; one search serves every k.
+"""Method 1: the cheapest runs of records in a reflected order of the cells, over many orders of the columns.
 
-A candidate is an order of the columns and a first direction for each. The search is made for one k, the middle of
-those that are asked for; its best candidates are then tried for the others. Its budget are evaluations, not seconds.
+A candidate is an order of the columns and a first direction for each. A small memetic search is made for one k, the
+middle of those requested. Its best candidates are then tried for the other values. The budget counts evaluations.
 
-Order and runs: cells in a reflected order, and the cheapest partition of that order into runs of records.
-
-An order of the columns with a first direction for each gives an order of the cells: sorted by the first column, then
-within equal values by the second, whose direction turns from one group to the next, and so on, so that neighbours
-differ little. A class is then a run of records, of k to 2k - 1: a longer one can be divided at no cost. The records of
-one cell may lie in several classes.
+In a reflected order the cells are sorted by the first column, then within equal values by the second, and so on. The
+direction of a column alternates from group to group, so neighbours differ little. A class is a run of k to 2k - 1
+records in this order, because a longer run can be divided without cost. The records of a cell may be in several
+classes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +23,10 @@ from sfumato.methods.local.model import Cells, Classes, Labels, cell_cost
 
 @compiled
 def reflected(codes: Codes, units: Counts64, order: Counts64, turned: Codes) -> Counts64:
-    """The cells in reflected order: by the columns of `order`, the first group of column j descending if turned[j]."""
+    """Return the cells in reflected order by the columns of `order`.
+
+    The first group of column j is in falling order if turned[j] is 1.
+    """
     size = len(codes)
     cells, other = np.arange(size), np.empty(size, np.int64)
     ends, next_ends = np.empty(size + 1, np.int64), np.empty(size + 1, np.int64)
@@ -48,6 +48,7 @@ def reflected(codes: Codes, units: Counts64, order: Counts64, turned: Codes) -> 
                 u = codes[cells[i], j]
                 tally[u] += 1
                 low, high = min(low, u), max(high, u)
+            # A counting sort per group: stable, and linear in the cells whatever the number of groups.
             at = start
             down = (g + turned[j]) % 2 == 1
             for step in range(high - low + 1):
@@ -72,12 +73,12 @@ def reflected(codes: Codes, units: Counts64, order: Counts64, turned: Codes) -> 
 
 @compiled
 def divide(
-    labels: Any, codes: Codes, counts: Counts64, order: Counts64, k: int, fee: float
+    labels: Labels, codes: Codes, counts: Counts64, order: Counts64, k: int, fee: float
 ) -> tuple[float, Counts64, Counts64]:
-    """The cheapest partition of the ordered records into runs of k to 2k - 1; a record may be suppressed for `fee`.
+    """Find the cheapest partition of ordered records into runs of k to 2k - 1; a record may be suppressed for `fee`.
 
-    Gives the sum of costs, where each run ends, and 1 for each of these that is a class (0: one suppressed record).
-    With an infinite fee nothing is suppressed. k is at least 2 and there are at least k records, or the fee is finite.
+    Return the total cost, the end of each run, and 1 for each run that is a class (0: one suppressed record). With an
+    infinite fee nothing is suppressed. k is at least 2, and there are at least k records or the fee is finite.
     """
     size, columns = len(order), codes.shape[1]
     start = np.zeros(size + 1, np.int64)
@@ -94,16 +95,17 @@ def divide(
             low[j] = high[j] = codes[order[t], j]
             part[j] = cell_cost(labels, j, low[j], high[j])
             cost += part[j]
-        floor = np.inf
+        lowest = np.inf
         for s in range(max(start[t] + 2 - 2 * k, 0), start[t] + 1):
-            floor = min(floor, best[s])
+            lowest = min(lowest, best[s])
+        # All runs that end in cell t, by their first cell u. The labels only widen as u falls, so the cost only grows.
         u = t
         while True:
             worst = 0.0
             for e in range(start[t] + 1, start[t + 1] + 1):
                 worst = max(worst, best[e])
-            if floor + max(k, start[t] + 2 - start[u + 1]) * cost >= worst:
-                break  # neither this cell nor an earlier one can begin a better run
+            if lowest + max(k, start[t] + 2 - start[u + 1]) * cost >= worst:
+                break  # no run that begins at this cell or an earlier one can be better
             for e in range(max(start[t] + 1, start[u] + k), start[t + 1] + 1):
                 least, at = best[e], back[e]
                 for s in range(max(start[u], e - 2 * k + 1), min(start[u + 1] - 1, e - k) + 1):
@@ -129,7 +131,8 @@ def divide(
         own = 0.0
         for j in range(columns):
             own += cell_cost(labels, j, codes[order[t], j], codes[order[t], j])
-        for e in range(start[t] + 1, start[t + 1] + 1):  # runs inside the cell, once all before them are settled
+        # Runs inside the cell come last, because they continue runs that end in this cell.
+        for e in range(start[t] + 1, start[t + 1] + 1):
             if best[e - 1] + fee < best[e]:
                 best[e], back[e] = best[e - 1] + fee, e - 1
             for s in range(max(start[t], e - 2 * k + 1), e - k + 1):
@@ -145,14 +148,14 @@ def divide(
 
 
 POPULATION = 6
-TRIED = 6  # candidates of the search that are tried for the other k
-FEES = 12  # fees for a suppressed record that are tried
-Candidate = tuple[tuple[int, ...], tuple[int, ...]]  # columns in order, first directions by column
+TRIED = 6  # best candidates of the search that are tried for each other k
+FEES = 12  # steps of the bisection for the fee of a suppressed record
+Candidate = tuple[tuple[int, ...], tuple[int, ...]]  # order of the columns, first direction of each column
 Tell = Callable[[int, int], bool]
 
 
 class Orders:
-    """Orders of the columns of one table, each evaluated once for a k."""
+    """Orders of the columns of a table, each evaluated once for a k."""
 
     def __init__(self, labels: Labels, cells: Cells) -> None:
         self.labels, self.cells = labels, cells
@@ -164,7 +167,7 @@ class Orders:
         return reflected(self.cells.codes, self.units, np.array(order, np.int64), np.array(turned, np.int32))
 
     def value(self, k: int, candidate: Candidate) -> float:
-        """The loss with nothing suppressed."""
+        """Return the loss without suppression."""
         key = k, candidate
         if key not in self.values:
             total, _, _ = self._divided(k, candidate, np.inf)
@@ -172,11 +175,11 @@ class Orders:
         return self.values[key]
 
     def _divided(self, k: int, candidate: Candidate, fee: float) -> tuple[float, Counts64, Counts64]:
-        counts = np.minimum(self.cells.counts, 4 * k)  # what exceeds this lies in a class of its cell alone
+        counts = np.minimum(self.cells.counts, 4 * k)  # further records join a class of their cell alone
         return divide(self.labels, self.cells.codes, counts, self.cells_in(candidate), k, fee)
 
     def classes(self, k: int, candidate: Candidate, fee: float = np.inf) -> Classes:
-        """The cheapest runs of an order as classes."""
+        """Return the cheapest runs of an order as classes."""
         cells = self.cells
         _, ends, kept = self._divided(k, candidate, fee)
         order = self.cells_in(candidate)
@@ -202,12 +205,13 @@ class Orders:
         )
 
     def within(self, k: int, candidate: Candidate, budget: int) -> Classes | None:
-        """The cheapest runs with at most `budget` records suppressed; None where that leaves no class.
+        """Return the cheapest runs with at most `budget` suppressed records; None if no class is left.
 
-        Suppressing a record costs 1; a higher fee keeps their number within the budget.
+        The suppression of a record costs 1. A higher fee is its Lagrange multiplier and keeps the number within the
+        budget.
         """
         tried = [self.classes(k, candidate, 1.0)] if budget > 0 else []
-        low, high = 1.0, 2.0 * k  # no record is worth more: it lets at most 2k - 1 others off
+        low, high = 1.0, 2.0 * k  # a higher fee changes nothing: suppression saves at most 2k - 1 records their cost
         for _ in range(FEES if tried and tried[0].suppressed > budget else 0):
             middle = (low + high) / 2
             tried.append(self.classes(k, candidate, middle))
@@ -221,7 +225,10 @@ class Orders:
 def search_orders(
     orders: Orders, ks: Sequence[int], budget: int, rng: np.random.Generator, tell: Tell
 ) -> dict[int, Candidate]:
-    """For each k the best order that was tried; `budget` is how many are tried for the middle k, or all."""
+    """Return the best order tried for each k.
+
+    `budget` is the number of orders tried for the middle k.
+    """
     middle = sorted(ks)[len(ks) // 2]
     columns = orders.labels.columns
     budget = min(budget, math.factorial(columns) << columns)
@@ -252,7 +259,7 @@ def search_orders(
 
 
 def starts(labels: Labels, cells: Cells) -> list[Candidate]:
-    """Orders to begin with: columns whose one step is dear first; and those whose values differ dearly first."""
+    """Return initial orders: by the cost of one step, and by the mean cost of the difference of two values."""
     columns = labels.columns
     step = -labels.price
     spread = np.zeros(columns)
@@ -266,7 +273,7 @@ def starts(labels: Labels, cells: Cells) -> list[Candidate]:
 
 
 def crossed(one: Candidate, two: Candidate, rng: np.random.Generator) -> Candidate:
-    """The first columns of one, the others as they stand in the other; directions from either."""
+    """Cross two candidates: the first columns of one, the others in the order of the other, directions from either."""
     cut = int(rng.integers(1, len(one[0])))
     first = one[0][:cut]
     order = (*first, *(j for j in two[0] if j not in first))
@@ -275,7 +282,7 @@ def crossed(one: Candidate, two: Candidate, rng: np.random.Generator) -> Candida
 
 
 def changed(candidate: Candidate, rng: np.random.Generator) -> Candidate:
-    """One column moved elsewhere, two exchanged, or a direction turned."""
+    """Mutate a candidate: move a column, exchange two, or reverse a direction."""
     order, turned = list(candidate[0]), list(candidate[1])
     a, b = rng.choice(len(order), 2, replace=False).tolist()
     kind = rng.random()

@@ -1,4 +1,4 @@
-"""The reports of a local recoding: what was done, how far from the floor it is, and how to count from the file."""
+"""The reports of a local recoding: the method, the loss and its lower bound, and how to count from the file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABULATE = (
 
 
 def pages_of(_: Path, manifest: Content) -> dict[str, str]:
-    """The reports of a release as its manifest has them: drawn at publication, and again when it is verified."""
+    """Return the reports that a manifest describes, for publication and for verification."""
     return {
         EXTERNAL: external_page(external_facts(manifest), manifest["dictionary"], [TABULATE]),
         INTERNAL: local_page(manifest),
@@ -29,7 +29,7 @@ def pages_of(_: Path, manifest: Content) -> dict[str, str]:
 
 
 def local_page(manifest: Mapping[str, Any]) -> str:
-    """The publisher's report."""
+    """Return the report for the publisher."""
     own, front = manifest["own"], manifest["own"]["front"]
     return recoded_page(
         manifest,
@@ -42,7 +42,7 @@ def local_page(manifest: Mapping[str, Any]) -> str:
 
 
 def floor_section(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What no recoding with these labels can go below."""
+    """Return the section about the lower bound on the loss."""
     point = manifest["point"]
     details = point.get("details", {})
     if "floor" not in details:
@@ -62,7 +62,7 @@ def floor_section(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def counting_section(manifest: Mapping[str, Any], how: str) -> dict[str, Any]:
-    """How to count from the file, and what that costs."""
+    """Return the section about counting from the file and the error of that."""
     error = manifest["figures"].get(TABLE_ERROR.name)
     if error is None:
         none = "The error of tables of two key columns was not computed: a key column has too many values."
@@ -78,7 +78,7 @@ def counting_section(manifest: Mapping[str, Any], how: str) -> dict[str, Any]:
 
 
 def downcoding_section(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What someone learns who knows that small boxes were wanted."""
+    """Return the section about the downcoding attack: an attacker knows that the method prefers small boxes."""
     attack = manifest["own"]["downcoding"]
     records = max(attack["records"], 1)
     if not attack["attacked"]:

@@ -1,6 +1,6 @@
-"""Local recoding of a study: one front over k and loss, with a floor under each point.
+"""Local recoding of a study: a front over k and loss with a lower bound for each point.
 
-The three methods together: what one table loses at each k, and the box bound beside it.
+`Solver` runs the three methods on one table for each k and computes the box bound.
 """
 
 from __future__ import annotations
@@ -20,14 +20,23 @@ from sfumato.errors import InputError, UnreachableError, counted
 from sfumato.front import PRICE_UNIT, Front, Objective, Point, numbered
 from sfumato.measures.registry import GENERAL_LOSS, K
 from sfumato.measures.suppression import budget
-from sfumato.methods.local.anneal import Numbers, anneal, classes_from, luck_of, near_cells, records_of, sizes_of
+from sfumato.methods.local.anneal import (
+    Numbers,
+    anneal,
+    classes_from,
+    increase_table,
+    near_cells,
+    records_of,
+    sizes_of,
+)
 from sfumato.methods.local.boxes import (
-    WIDER,
+    TOLERANCES,
     Pool,
     Work,
     best_boxes,
     box_cost,
     box_costs,
+    joined_cost,
     sorted_pool,
     sorting,
     work_of,
@@ -36,13 +45,13 @@ from sfumato.methods.local.criteria import (
     Limits,
     criterion_values,
     feasible,
-    joined_equals,
     limits_of,
+    merged_equal,
     suppressed_units,
     units_of,
 )
-from sfumato.methods.local.floor import Floor, dual_bound, floor_of, lifted
-from sfumato.methods.local.improve import State, classes_of, held_of, improve, stretched
+from sfumato.methods.local.floor import LowerBound, dual_bound, lower_bound, recoding_bound
+from sfumato.methods.local.improve import State, classes_of, editable_classes, improve
 from sfumato.methods.local.model import Cells, Classes, Column, Labels, labels_of
 from sfumato.methods.local.orders import Candidate, Orders, search_orders
 from sfumato.methods.run import Run
@@ -52,79 +61,80 @@ from sfumato.plans.segments import Segment, segments_of
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
 
-ROOM = 4096  # cells that a step of the improvement may free
-STEPS = 20  # a round of annealing has so many for each record
-WARM = 0.06  # the first temperature, in mean costs of a record
-COOLED = 0.1  # the last one, in first ones
-NEIGHBOURS = 32  # cells near each cell, among which a step of annealing looks for a class
-ROUND = 1600  # a round of rebuilding looks at so many cells for each cell of the table
-RUNS_ONLY = 200_000  # beyond so many cells only order and runs are tried
+MOST_FREED = 4096  # cells that a step of the rebuilding may free
+STEPS = 20  # steps per record in a round of annealing
+WARM = 0.06  # first temperature, relative to the mean cost per record
+COOLED = 0.1  # last temperature, relative to the first
+NEIGHBOURS = 32  # nearest cells of each cell that annealing draws from
+ROUND = 1600  # visited cells per cell of the table in a round of rebuilding
+RUNS_ONLY = 200_000  # with more cells only method 1 is used
 Tell = Callable[[int, int], bool]
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The best classes for one k, how they came about, and what no recoding with these labels can go below."""
+    """The best classes for one k, the method that found them, and a lower bound on the loss of every recoding."""
 
     k: int
     classes: Classes
     method: str
-    floor: float | None
+    bound: float | None
 
 
 class Solver:
-    """One table, its cells sorted for all methods."""
+    """One table with its cells sorted for all methods."""
 
     def __init__(self, labels: Labels, cells: Cells, budget: int, seed: int) -> None:
         order = sorting(labels, cells.codes)
-        self.back = order  # the cell of the caller for each of ours
-        self.given = cells
+        self.order = order  # the number that each sorted cell has for the caller
+        self.original = cells
         self.labels, self.budget, self.seed = labels, budget, seed
         rows = None if cells.rows is None else cells.rows[order]
         self.cells = Cells(np.ascontiguousarray(cells.codes[order]), cells.counts[order], rows)
         self.orders = Orders(labels, self.cells)
         self.bounds: dict[int, Floats] = {}
 
-    def bound(self, k: int) -> Floats:
-        """For each cell the cost of its cheapest box."""
+    def cheapest_costs(self, k: int) -> Floats:
+        """Return the cost of the cheapest box of each cell."""
         if k not in self.bounds:
             self.bounds[k] = box_costs(self.labels, self.pool, k, self.work())[0]
         return self.bounds[k]
 
-    def floor(self, k: int) -> float:
-        """The box bound: no recoding with these labels loses less, whatever it suppresses."""
+    def box_bound(self, k: int) -> float:
+        """Return the box bound: no recoding with these labels loses less, whatever it suppresses."""
         lost = self.cells.lost
-        return float((np.minimum(self.bound(k), 1.0) * lost).sum()) / float(lost.sum())
+        return float((np.minimum(self.cheapest_costs(k), 1.0) * lost).sum()) / float(lost.sum())
 
-    def by_boxes(self, k: int, tolerances: Sequence[float] = WIDER) -> Classes:
-        """Method 2, with each of a few tolerances: the best of them. There are at least k records."""
+    def by_boxes(self, k: int, tolerances: Sequence[float] = TOLERANCES) -> Classes:
+        """Run method 2 with each tolerance and return the best classes; the table has at least k records."""
         codes, counts = self.cells.codes, self.cells.counts
         tried = []
-        for wider in tolerances:
-            owner = best_boxes(self.labels, codes, counts, self.bound(k).copy(), k, wider)
+        for tolerance in tolerances:
+            owner = best_boxes(self.labels, codes, counts, self.cheapest_costs(k).copy(), k, tolerance)
             owner = attach(self.labels, codes, counts, owner, int(owner.max()) + 1)
             tried.append(Classes.of(self.labels, self.cells, np.arange(len(counts)), owner, counts))
         return min(tried, key=lambda classes: classes.loss)
 
     def improved(self, classes: Classes, k: int, effort: int, tell: Tell) -> Classes:
-        """Method 3: so many rounds, first of annealing, then of rebuilding; the same classes and effort give the same.
+        """Run method 3: rounds of annealing, then as many rounds of rebuilding.
 
-        Never worse than the classes that it begins with, also when it is stopped.
+        The result is never worse than the classes given, even if the search is stopped. It depends only on the classes,
+        the effort and the seed.
         """
         state = np.array([self.seed * 1_000_003 + k], np.uint64)
         annealed = self.annealed(classes, k, effort, state, tell)
         better = min(annealed, classes, key=lambda one: one.loss)
-        held = held_of(better, k)
+        held = editable_classes(better, k)
         work = self.work()
         spend = ROUND * len(self.cells.counts)
         for number in range(effort):
             if tell(effort + number, 2 * effort):
                 break
-            improve(self.labels, self.cells.codes, self.bound(k), k, held, state, spend, work, ROOM)
+            improve(self.labels, self.cells.codes, self.cheapest_costs(k), k, held, state, spend, work, MOST_FREED)
         return classes_of(held, self.labels, self.cells)
 
     def annealed(self, classes: Classes, k: int, effort: int, state: State, tell: Tell) -> Classes:
-        """Classes after so many rounds in which the temperature falls."""
+        """Return the classes after rounds of annealing, in which the temperature falls."""
         labels, codes, warm = self.labels, self.cells.codes, WARM * classes.loss
         if warm <= 0:
             return classes
@@ -134,38 +144,38 @@ class Solver:
             if tell(number, 2 * effort):
                 break
             first, last = (warm * COOLED ** (part / effort) for part in (number, number + 1))
-            anneal(labels, sizes, codes, records, k, STEPS * len(records.cell), first, last, luck_of(), state)
+            anneal(labels, sizes, codes, records, k, STEPS * len(records.cell), first, last, increase_table(), state)
         return classes_from(records, classes)
 
     @cached_property
     def near(self) -> Numbers:
-        """The cells near each cell."""
+        """The nearest cells of each cell."""
         return near_cells(self.labels, self.pool, NEIGHBOURS, self.work())
 
     @cached_property
     def pool(self) -> Pool:
-        """All cells, to look among."""
+        """All cells as a pool."""
         return sorted_pool(self.labels, self.cells.codes, self.cells.counts)
 
     def work(self) -> Work:
-        """Arrays for a search among all cells."""
-        return work_of(self.labels, max(len(self.cells.counts), ROOM))
+        """Allocate the arrays for a search among all cells."""
+        return work_of(self.labels, max(len(self.cells.counts), MOST_FREED))
 
-    def ours(self, classes: Classes) -> Classes:
-        """Classes over the cells of the caller."""
-        return Classes.of(self.labels, self.given, self.back[classes.cell], classes.owner, classes.count)
+    def in_original_order(self, classes: Classes) -> Classes:
+        """Return classes over the cells in the order of the caller."""
+        return Classes.of(self.labels, self.original, self.order[classes.cell], classes.owner, classes.count)
 
     def candidates(self, ks: Sequence[int], tries: int, tell: Tell) -> dict[int, Candidate]:
-        """The best order of the columns for each k."""
+        """Return the best order of the columns for each k."""
         return search_orders(self.orders, ks, tries, np.random.default_rng(self.seed), tell)
 
     def solve(self, k: int, candidate: Candidate, *, boxes: bool, effort: int, tell: Tell) -> Solution | None:
-        """The best of the methods for one k; None where the suppression allowed leaves no class."""
+        """Return the best solution of the methods for one k; None if the allowed suppression leaves no class."""
         if k < 2:
-            return Solution(1, self.ours(each_alone(self.labels, self.cells)), "as it is", 0.0)
+            return Solution(1, self.in_original_order(each_alone(self.labels, self.cells)), "as it is", 0.0)
         best, method = self.orders.within(k, candidate, self.budget), "order and runs"
         if self.cells.records < k:
-            return None if best is None else Solution(k, self.ours(best), method, None)
+            return None if best is None else Solution(k, self.in_original_order(best), method, None)
         few = len(self.cells.counts) <= RUNS_ONLY
         if boxes and few:
             other, rounds = self.by_boxes(k), 0
@@ -180,23 +190,23 @@ class Solver:
                 other = self.improved(other, k, effort, asked)
             if best is None or other.loss < best.loss:
                 best, method = other, "best boxes, improved" if rounds else "best boxes"
-        floor = self.floor(k) if boxes and few else None
-        return None if best is None else Solution(k, self.ours(best), method, floor)
+        bound = self.box_bound(k) if boxes and few else None
+        return None if best is None else Solution(k, self.in_original_order(best), method, bound)
 
 
 def each_alone(labels: Labels, cells: Cells) -> Classes:
-    """Every cell as a class of its own: nothing is recoded."""
+    """Return every cell as its own class: nothing is recoded."""
     every = np.arange(len(cells.counts))
     return Classes.of(labels, cells, every, every, cells.counts)
 
 
 def smallest_class(classes: Classes) -> int:
-    """The k of classes where every row is a person."""
+    """Return the k of classes where every row is a person."""
     return int(classes.rows.min())
 
 
-def front_of(solutions: Sequence[Solution], k_of: Callable[[Classes], int] = smallest_class) -> list[Solution]:
-    """Without those that lose no less than one of a higher k; each with the k that its classes have."""
+def non_dominated(solutions: Sequence[Solution], k_of: Callable[[Classes], int] = smallest_class) -> list[Solution]:
+    """Return the solutions without those that lose no less than one of a higher k; each has the k of its classes."""
     reached = [replace(one, k=k_of(one.classes)) for one in solutions]
     kept: list[Solution] = []
     for one in sorted(reached, key=lambda s: (-s.k, s.classes.loss)):
@@ -206,8 +216,8 @@ def front_of(solutions: Sequence[Solution], k_of: Callable[[Classes], int] = sma
 
 
 @compiled
-def attach(labels: Any, codes: Codes, counts: Counts64, owner: Counts64, classes: int) -> Counts64:
-    """Every cell without a class joins the one where it costs least."""
+def attach(labels: Labels, codes: Codes, counts: Counts64, owner: Counts64, classes: int) -> Counts64:
+    """Add every cell without a class to the class where it costs least."""
     size, columns = codes.shape
     low, high = np.empty((classes, columns), np.int64), np.empty((classes, columns), np.int64)
     cost, rows = np.zeros(classes), np.zeros(classes, np.int64)
@@ -225,7 +235,7 @@ def attach(labels: Any, codes: Codes, counts: Counts64, owner: Counts64, classes
         if owner[c] < 0:
             best, least = 0, np.inf
             for i in range(classes):
-                new = stretched(labels, codes, c, low[i], high[i])
+                new = joined_cost(labels, codes, low[i], high[i], c)
                 more = new * (rows[i] + counts[c]) - cost[i] * rows[i]
                 if more < least:
                     best, least = i, more
@@ -239,15 +249,15 @@ def attach(labels: Any, codes: Codes, counts: Counts64, owner: Counts64, classes
 
 
 KS = (2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100)
-ORDERS = 100  # orders of the columns that are tried, fewer where there are very many cells
+ORDERS = 100  # orders of the columns that are tried; fewer in tables with very many cells
 FEWEST = 10
-SORTED = 20_000_000  # cells sorted in all
-SIZES, TRIED = "sizes", "tried"  # of a saved state: the values of k that are done, the orders that were tried
-LOOKED = 10**9  # cells that a pass of the floor may look at
+SORTED = 20_000_000  # budget of sorted cells over all orders
+SIZES, TRIED = "sizes", "tried"  # keys of a saved state: finished values of k, number of orders tried
+BOUND_BUDGET = 10**9  # cells that a pass over all boxes may visit
 
 
 def model_of(study: Study, table: FrequencyTable) -> tuple[list[Segment], Labels, Cells]:
-    """The label model of a study, and its tuples as cells in the same order."""
+    """Return the label model of a study, and its tuples as cells in the same order."""
     segments = segments_of(study, table)
     columns = [Column(s.leaves.tolist(), [(node.low, node.high) for node in s.nodes], s.guarded) for s in segments]
     codes = np.stack([s.unit_of[c] for s, c in zip(segments, table.codes, strict=True)], axis=1)
@@ -256,12 +266,12 @@ def model_of(study: Study, table: FrequencyTable) -> tuple[list[Segment], Labels
 
 
 def atoms_of(cells: Cells, table: FrequencyTable) -> Cells:
-    """What the search counts: records, or the persons of each tuple where rows belong to persons."""
+    """Return what the search counts: records, or the persons of each tuple where rows belong to persons."""
     return cells if table.units is None else Cells(cells.codes, table.units.per_tuple, cells.counts)
 
 
 def plan_of(segments: Sequence[Segment], classes: Classes) -> BoxPlan:
-    """Classes as a plan: labels by their first and last values, members by tuple."""
+    """Return classes as a plan: labels by their first and last values, members by tuple."""
     firsts = [segment.starts for segment in segments]
     lasts = [_last_values(segment) for segment in segments]
     labels = tuple(
@@ -273,7 +283,7 @@ def plan_of(segments: Sequence[Segment], classes: Classes) -> BoxPlan:
 
 
 def _last_values(segment: Segment) -> list[str]:
-    """The last value of each unit."""
+    """Return the last value of each unit."""
     leaves = segment.domain.hierarchy.leaves
     last = {int(segment.unit_of[leaf]): leaves[leaf] for leaf in segment.domain.order}
     return [last[unit] for unit in range(segment.units)]
@@ -289,11 +299,12 @@ def search_local(
     passes: int = 0,
     boxes: bool = True,
 ) -> Front:
-    """The front of local recodings at some k: the best found, with what no recoding with these labels can go below.
+    """Return the front of local recodings for some k, with lower bounds.
 
-    `effort` are rounds of improvement for each k, `passes` those that raise its floor; without `boxes` only orders and
-    runs are tried. The same study, data and seed give the same front. Criteria that the study demands of classes are
-    met by every point; the floor does not know of them, and holds all the same.
+    `effort` is the number of rounds of improvement for each k, and `passes` the number that raise its lower bound.
+    Without `boxes` only the first method is used. The same study, data and seed give the same front. Every point
+    satisfies the criteria that the study requires of classes. The lower bound ignores these criteria and remains valid
+    with them.
     """
     if not ks or min(ks) < 1:
         raise InputError("no k is asked for", expected="whole numbers of at least 1")
@@ -332,9 +343,9 @@ def search_local(
             tell = partial(asked, number - 1)
             sizes = sizes_for(k, table, limits)
             made = [solver.solve(size, orders[max(size, 2)], boxes=boxes, effort=effort, tell=tell) for size in sizes]
-            met = [m for one in made if one is not None for m in _met(replace(one, k=k), table, limits, allowed)]
+            met = [m for one in made if one is not None for m in _satisfying(replace(one, k=k), table, limits, allowed)]
             solutions += sorted(met, key=lambda one: one.classes.loss)[:1]
-            if not run.stopped:  # what was cut short is offered, and made again when the search goes on
+            if not run.stopped:  # an interrupted solution is in the front, but computed anew when the search is resumed
                 ended = list(solutions)
             if checkpoint is not None:
                 checkpoint.save(partial(state_of, ended, tried))
@@ -350,9 +361,9 @@ def search_local(
         if limits:
             what = "not even the whole table as one class meets the constraints"
         raise UnreachableError(what, expected="a smaller k" if not limits else "weaker constraints")
-    chosen = front_of(solutions, lambda classes: int(units_of(classes, table).min()))
-    floors = {one.k: _floor(solver, one, passes) for one in chosen}
-    points = [_point(study, table, segments, one, floors[one.k], limits) for one in chosen]
+    chosen = non_dominated(solutions, lambda classes: int(units_of(classes, table).min()))
+    proven = {one.k: _proven_bound(solver, one, passes) for one in chosen}
+    points = [_point(study, table, segments, one, proven[one.k], limits) for one in chosen]
     objectives = (Objective(K.name, "max"), Objective(GENERAL_LOSS.name, "min"))
     return Front(
         study,
@@ -370,15 +381,15 @@ def search_local(
         + _left_out(ks, table, persons),
         tuples=table.tuples,
         units=None if table.units is None else table.units.number,
-        prices={k: _whole(floor.prices) for k, floor in floors.items() if floor is not None},
+        prices={k: _rounded_down(bound.prices) for k, bound in proven.items() if bound is not None},
     )
 
 
 def sizes_for(k: int, table: FrequencyTable, limits: Limits) -> list[int]:
-    """The sizes of class that are made for one k; the best classes of them are kept.
+    """Return the class sizes that are tried for one k; the best classes are kept.
 
-    Criteria may need more than single tuples. A person whose rows differ is counted in each tuple, so a class of k
-    persons may need as many more.
+    Criteria may need larger classes. A person with different rows is counted in each tuple, so a class of k persons may
+    need more rows as well.
     """
     units = table.units
     sizes = [k, max(k, 2) if limits else k]
@@ -388,73 +399,78 @@ def sizes_for(k: int, table: FrequencyTable, limits: Limits) -> list[int]:
 
 
 def _left_out(ks: Sequence[int], table: FrequencyTable, persons: int) -> str:
-    """Which k were asked for in vain; the usual ones were not asked for."""
+    """Return a sentence about the requested values of k that no class reaches; the default values are not mentioned."""
     beyond = sorted({k for k in ks if k > persons and ks is not KS})
     what = "records" if table.units is None else "persons"
     return f"; k {', '.join(map(str, beyond))} left out, there are {persons} {what}" if beyond else ""
 
 
-def _met(solution: Solution, table: FrequencyTable, limits: Limits, allowed: int) -> list[Solution]:
-    """A solution as its file will show it: equal boxes are one class, and the criteria are met."""
+def _satisfying(solution: Solution, table: FrequencyTable, limits: Limits, allowed: int) -> list[Solution]:
+    """Return a solution as its file will show it: equal boxes are one class, and the criteria hold."""
     if not limits and table.units is None and table.households is None:
-        return [replace(solution, classes=joined_equals(solution.classes))]
+        return [replace(solution, classes=merged_equal(solution.classes))]
     classes = feasible(solution.classes, table, solution.k, limits, allowed)
     return [] if classes is None else [replace(solution, classes=classes)]
 
 
 def state_of(solutions: Sequence[Solution], tried: int) -> dict[str, Any]:
-    """What was found so far, and how many orders were tried, as arrays."""
+    """Return the solutions found so far and the number of orders tried, as arrays."""
     parts: dict[str, Any] = {SIZES: np.array([one.k for one in solutions], np.int64), TRIED: np.array(tried)}
     for one in solutions:
         classes = one.classes
         parts[f"entries{one.k}"] = np.stack([classes.cell, classes.owner, classes.count])
-        parts[f"floor{one.k}"] = np.array(np.nan if one.floor is None else one.floor)
+        parts[f"floor{one.k}"] = np.array(np.nan if one.bound is None else one.bound)
         parts[f"method{one.k}"] = np.array(one.method)
     return parts
 
 
 def solutions_from(parts: Mapping[str, Any], labels: Labels, cells: Cells) -> dict[int, Solution]:
-    """What was found before a search was interrupted."""
+    """Return the solutions that were found before a search was interrupted."""
     solutions = {}
     for k in parts[SIZES].tolist() if SIZES in parts else ():
-        floor = float(parts[f"floor{k}"])
+        bound = float(parts[f"floor{k}"])
         classes = Classes.of(labels, cells, *parts[f"entries{k}"])
         method = str(parts[f"method{k}"])
-        solutions[k] = Solution(k, classes, method, None if math.isnan(floor) else floor)
+        solutions[k] = Solution(k, classes, method, None if math.isnan(bound) else bound)
     return solutions
 
 
-def _floor(solver: Solver, one: Solution, passes: int) -> Floor | None:
-    """The prices that prove the floor of a solution, in the order of the caller's cells, as they are saved."""
-    if one.floor is None:
+def _proven_bound(solver: Solver, one: Solution, passes: int) -> LowerBound | None:
+    """Return the saved prices that prove the lower bound of a solution, in the order of the caller's cells."""
+    if one.bound is None:
         return None
-    floor = floor_of(one.k, np.zeros(len(solver.back)), solver.cells.lost)
+    bound = lower_bound(one.k, np.zeros(len(solver.order)), solver.cells.lost)
     if one.k > 1:
-        floor = floor_of(one.k, np.minimum(solver.bound(one.k), 1.0), solver.cells.lost)
+        bound = lower_bound(one.k, np.minimum(solver.cheapest_costs(one.k), 1.0), solver.cells.lost)
         if passes > 0:
-            floor = lifted(solver.labels, solver.cells, floor, one.classes.paid[solver.back], LOOKED)
-        floor = dual_bound(solver.labels, solver.cells, floor, passes, LOOKED)
-    prices = np.empty(len(solver.back))
-    prices[solver.back] = floor.prices
-    return floor_of(one.k, _whole(prices) / PRICE_UNIT, solver.given.lost)
+            bound = recoding_bound(solver.labels, solver.cells, bound, one.classes.paid[solver.order], BOUND_BUDGET)
+        bound = dual_bound(solver.labels, solver.cells, bound, passes, BOUND_BUDGET)
+    prices = np.empty(len(solver.order))
+    prices[solver.order] = bound.prices
+    return lower_bound(one.k, _rounded_down(prices) / PRICE_UNIT, solver.original.lost)
 
 
-def _whole(prices: Floats) -> Counts64:
-    """Prices in their unit, rounded down: lower ones prove a little less, and soundly."""
+def _rounded_down(prices: Floats) -> Counts64:
+    """Return prices in their unit, rounded down: lower prices prove a slightly lower bound and stay feasible."""
     return np.floor(prices * PRICE_UNIT).astype(np.int64)
 
 
 def _point(
-    study: Study, table: FrequencyTable, segments: Sequence[Segment], one: Solution, floor: Floor | None, limits: Limits
+    study: Study,
+    table: FrequencyTable,
+    segments: Sequence[Segment],
+    one: Solution,
+    proven: LowerBound | None,
+    limits: Limits,
 ) -> Point:
     weights = study.weights_for(table)
     full = sum(weights) * table.records
     suppressed = one.classes.suppressed + table.removed
     loss = (one.classes.loss * one.classes.cells.records + table.removed) / table.records
     details: dict[str, Any] = {"method": one.method}
-    if floor is not None:
-        details |= {"floor": floor.loss} | ({"ratio": loss / floor.loss} if floor.loss > 0 else {})
-    bound = None if floor is None else floor.loss * full
+    if proven is not None:
+        details |= {"floor": proven.loss} | ({"ratio": loss / proven.loss} if proven.loss > 0 else {})
+    bound = None if proven is None else proven.loss * full
     values = {K.name: float(one.k), GENERAL_LOSS.name: loss * full}
     values |= criterion_values(table, one.classes, limits, weights) if limits else {}
     persons = None if table.units is None else suppressed_units(one.classes, table)

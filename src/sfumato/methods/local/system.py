@@ -1,11 +1,11 @@
-"""The local system: classes of at least k records, each with labels of its own.
+"""The method `local`: classes of at least k records, each with its own labels.
 
-A recoding drawn at random among those that lose little more: who knows the method cannot tell which was drawn.
-
-Records are moved between boxes that hold them, as long as every class keeps k and the loss stays within what the front
-promised. First every second class whose labels downcoding narrows, by a coin, gets a record that it rules out, where
-one can be spared: so each of its claims may be wrong. Then records are moved at random until the room is used up.
-Boxes are fitted again, which only makes them smaller.
+With `draw` the release is a recoding drawn at random among those with a slightly higher loss. An attacker who knows
+the method cannot determine which one was drawn. Records are moved between boxes that hold them, while every class keeps
+k records and the loss stays within what the front states. First, each class whose labels the downcoding attack narrows
+receives, with probability one half, a record that the attack rules out, if another class can spare one. So each claim
+of the attack may be wrong. Then records are moved at random until the allowed loss is used. Boxes are fitted at the
+end, which can only make them smaller.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from sfumato.front import Front, Point
 from sfumato.measures.registry import GENERAL_LOSS, K
 from sfumato.methods.apply_options import Applying
 from sfumato.methods.local.apply import apply_boxes
-from sfumato.methods.local.criteria import joined_equals
+from sfumato.methods.local.criteria import merged_equal
 from sfumato.methods.local.model import Cells, Classes, Labels
 from sfumato.methods.local.pages import pages_of
 from sfumato.methods.local.search import KS, model_of, plan_of, search_local
 from sfumato.methods.run import Run
-from sfumato.methods.shared import BoxSystem, accepted, ratio, salt_of
+from sfumato.methods.shared import BoxSystem, ratio, salt_of, with_acceptances
 from sfumato.methods.system import Abilities, Publishing
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release.classes import BoxDraft
@@ -46,8 +46,8 @@ from sfumato.tables.frequency import FrequencyTable
 MOST_TRIES = 100_000
 
 
-def moved(classes: Classes, k: int, slack: float, rng: np.random.Generator) -> Classes:
-    """The classes after random moves that cost at most `slack` in all, as a sum over records."""
+def randomized(classes: Classes, k: int, slack: float, rng: np.random.Generator) -> Classes:
+    """Return the classes after random moves with a total additional cost of at most `slack`, summed over records."""
     cells, boxes, costs = classes.cells, (classes.low, classes.high), classes.costs
     known = np.flatnonzero(classes.owner >= 0)
     cell, owner, count = (list(part[known]) for part in (classes.cell, classes.owner, classes.count))
@@ -101,13 +101,13 @@ def moved(classes: Classes, k: int, slack: float, rng: np.random.Generator) -> C
 
 
 def classes_of(labels: Labels, cells: Cells, plan: BoxPlan) -> Classes:
-    """A plan as classes with the smallest labels that cover them."""
+    """Return a plan as classes with the smallest labels that cover them."""
     of, owner, count = np.array(plan.members, dtype=np.int64).reshape(-1, 3).T
     return Classes.of(labels, cells, of, owner, count)
 
 
 def drawn_point(front: Front, point: Point, rng: np.random.Generator) -> Point:
-    """A point with a recoding that is drawn; what it loses is at most what the front says of the point."""
+    """Return a point with a recoding drawn at random; its loss is at most the one that the front states."""
     study, share = front.study, front.study.local.draw
     table = study.table()
     plan = point.plan
@@ -117,7 +117,7 @@ def drawn_point(front: Front, point: Point, rng: np.random.Generator) -> Point:
     before = assigned(study, table, plan, "")
     classes = classes_of(labels, cells, plan)
     full = sum(study.weights_for(table)) * table.records
-    stated = with_room(_loss(classes, table), share)
+    stated = with_margin(_loss(classes, table), share)
     if not same(front.loss_of_source(stated), point.loss) or not same(stated * full, point.values[GENERAL_LOSS.name]):
         raise SfumatoError(
             f"the loss of the plan is not the {point.loss:.10g} that the front promises",
@@ -125,7 +125,7 @@ def drawn_point(front: Front, point: Point, rng: np.random.Generator) -> Point:
             remedy="search again with this version",
         )
     k = int(point.values[K.name])
-    after = joined_equals(moved(classes, k, share * classes.loss * cells.records, rng))
+    after = merged_equal(randomized(classes, k, share * classes.loss * cells.records, rng))
     loss = _loss(after, table)
     weights = np.array(study.weights_for(table))
     undrawn = downcode(before, weights, k).as_dict()
@@ -140,8 +140,8 @@ def _loss(classes: Classes, table: FrequencyTable) -> float:
     return (classes.loss * classes.cells.records + table.removed) / table.records
 
 
-def with_room(loss: float, share: float) -> float:
-    """A loss with room for a draw; nothing loses more than all.
+def with_margin(loss: float, share: float) -> float:
+    """Return a loss increased by the share that a draw may add, at most 1.
 
     >>> round(with_room(0.5, 0.1), 12), with_room(0.99, 0.1)
     (0.55, 1.0)
@@ -149,11 +149,11 @@ def with_room(loss: float, share: float) -> float:
     return min(loss * (1.0 + share), 1.0)
 
 
-def promised(front: Front, study: Study) -> Front:
-    """A front whose losses leave room for a draw."""
+def with_margins(front: Front, study: Study) -> Front:
+    """Return a front whose losses include the share that a draw may add."""
     points = []
     for point in front.points:
-        loss = with_room(point.loss, study.local.draw)
+        loss = with_margin(point.loss, study.local.draw)
         more = loss / point.loss if point.loss else 1.0
         values = {**point.values, GENERAL_LOSS.name: point.values[GENERAL_LOSS.name] * more}
         details = dict(point.details)
@@ -168,7 +168,7 @@ VERIFIER = box_verifier(pages_of)
 
 @dataclass(frozen=True)
 class Local(BoxSystem):
-    """Plans are boxes: a label for each class and column, and which records are in which class."""
+    """The method whose plans have a label for each class and column, and the class of each record."""
 
     name: str = "local"
     plans: str = "local recodings"
@@ -202,7 +202,7 @@ class Local(BoxSystem):
             passes=settings.passes,
             boxes=settings.method == "boxes",
         )
-        return promised(front, study) if settings.draw else front
+        return with_margins(front, study) if settings.draw else front
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
         front = choice.front
@@ -210,7 +210,7 @@ class Local(BoxSystem):
         if front.study.local.draw:
             require_source(table_of(front.study), front.fingerprint)
             point = drawn_point(front, point, np.random.default_rng(secrets.randbits(128) if seed is None else seed))
-        return BoxDraft.of(accepted(front, how), point, pages_of, how.name, how.format, salt_of(seed))
+        return BoxDraft.of(with_acceptances(front, how), point, pages_of, how.name, how.format, salt_of(seed))
 
     def counted(self, manifest: Manifest) -> list[str]:
         return ["classes", number(manifest["own"]["classes"])]

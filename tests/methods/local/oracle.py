@@ -1,4 +1,4 @@
-"""Plain twins of the compiled loops: short, slow, and right by reading. Tests compare the loops with them."""
+"""Plain reference versions of the compiled loops, short and slow. Tests compare the loops with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Run = tuple[int, int]
 
 
 def allowed(labels: Labels, j: int) -> list[Run]:
-    """Every label of a column as a run of units (first, behind the last)."""
+    """Return every label of a column as a run of units (first, one past the last)."""
     units = int(labels.unit[j + 1] - labels.unit[j])
     node = int(labels.leaf[labels.unit[j]])
     if node < 0:
@@ -30,13 +30,13 @@ def allowed(labels: Labels, j: int) -> list[Run]:
 
 
 def label_cost(labels: Labels, j: int, run: Run) -> float:
-    """What a record pays for a label: (leaves covered - 1)/(leaves - 1), times the column's share."""
+    """Return the cost per record of a label: (leaves covered - 1)/(leaves - 1), times the column's share."""
     before = labels.before[labels.unit[j] + j :]
     return float(before[run[1]] - before[run[0]] - 1) * float(labels.price[j])
 
 
 def smallest_box(labels: Labels, rows: Sequence[Sequence[int]]) -> tuple[Run, ...]:
-    """The cheapest allowed label of each column that covers some records."""
+    """Return the cheapest allowed label of each column that covers some records."""
     box = []
     for j in range(labels.columns):
         own = [row[j] for row in rows]
@@ -50,12 +50,12 @@ def box_cost(labels: Labels, box: Sequence[Run]) -> float:
 
 
 def class_cost(labels: Labels, rows: Sequence[Sequence[int]]) -> float:
-    """What all records of a class pay together."""
+    """Return the total cost of the records of a class."""
     return len(rows) * box_cost(labels, smallest_box(labels, rows))
 
 
 def cheapest_box(labels: Labels, rows: Sequence[Sequence[int]], r: int, k: int) -> float:
-    """The cost of the cheapest box that holds record r and at least k records, by trying all boxes."""
+    """Return the cost of the cheapest box with record r and at least k records, by trying all boxes."""
     best = np.inf
     for box in itertools.product(*(allowed(labels, j) for j in range(labels.columns))):
         inside = [all(a <= v < b for v, (a, b) in zip(row, box, strict=True)) for row in rows]
@@ -65,7 +65,7 @@ def cheapest_box(labels: Labels, rows: Sequence[Sequence[int]], r: int, k: int) 
 
 
 def reflected_order(codes: Sequence[Sequence[int]], order: Sequence[int], turned: Sequence[int]) -> list[int]:
-    """The cells in reflected order."""
+    """Return the cells in reflected order."""
     groups = [list(range(len(codes)))]
     for j in order:
         finer = []
@@ -77,7 +77,7 @@ def reflected_order(codes: Sequence[Sequence[int]], order: Sequence[int], turned
 
 
 def best_runs(labels: Labels, rows: Sequence[Sequence[int]], k: int, fee: float = np.inf) -> float:
-    """The least cost of ordered records in runs of at least k, or suppressed for a fee."""
+    """Return the least cost of ordered records in runs of at least k, or suppressed for a fee."""
     best = [0.0]
     for e in range(1, len(rows) + 1):
         values = [best[s] + class_cost(labels, rows[s:e]) for s in range(e - k + 1)]
@@ -86,7 +86,7 @@ def best_runs(labels: Labels, rows: Sequence[Sequence[int]], k: int, fee: float 
 
 
 def partitions(size: int, k: int) -> Iterator[list[list[int]]]:
-    """All partitions of the numbers below `size` into sets of at least k."""
+    """Return all partitions of the numbers below `size` into sets of at least k."""
 
     def extend(number: int, parts: list[list[int]]) -> Iterator[list[list[int]]]:
         if number == size:
@@ -101,12 +101,12 @@ def partitions(size: int, k: int) -> Iterator[list[list[int]]]:
 
 
 def optimum(labels: Labels, rows: Sequence[Sequence[int]], k: int) -> float:
-    """The least loss of all partitions into classes of at least k, nothing suppressed; infinite where there is none."""
+    """Return the least loss of all partitions into classes of at least k, nothing suppressed; infinite if none."""
     costs = (sum(class_cost(labels, [rows[r] for r in part]) for part in parts) for parts in partitions(len(rows), k))
     return min(costs, default=np.inf) / len(rows)
 
 
 def model_of(labels: Labels) -> LabelModel:
-    """The allowed labels written out, for the checker of floors."""
+    """Return the allowed labels in the form that the check of lower bounds reads."""
     runs = [allowed(labels, j) for j in range(labels.columns)]
     return LabelModel(runs, [[label_cost(labels, j, run) for run in own] for j, own in enumerate(runs)])
