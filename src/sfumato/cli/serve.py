@@ -13,7 +13,9 @@ from typing import Annotated
 
 import typer
 
+from sfumato.base.doctor import examine
 from sfumato.cli.show import AsJson, emit, put, table
+from sfumato.errors import InputError
 
 NEEDED = ("fastapi", "uvicorn")
 
@@ -29,8 +31,6 @@ def serve_command(
     upload_limit: Annotated[float, typer.Option(min=0.001, help="The largest upload, in gigabytes.")] = 2.0,
 ) -> None:
     """Open the workbench: explore, decide and release in a browser, on this machine alone."""
-    from sfumato.errors import InputError
-
     absent = [name for name in NEEDED if find_spec(name) is None]
     if absent:
         raise InputError(
@@ -53,8 +53,6 @@ def serve_command(
 
 def doctor_command(as_json: AsJson = False) -> int:
     """Say which versions are installed, where things are kept, and what is missing for which feature."""
-    from sfumato.base.doctor import examine
-
     examined = examine()
     if as_json:
         emit(examined.as_dict())

@@ -21,16 +21,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import Annotated, Any, Self
 
 import typer
 
 from sfumato.base.progress import Stage, active
 from sfumato.errors import SfumatoWarning
-
-if TYPE_CHECKING:
-    from sfumato.decide import Preset
-
 
 OwnRun = Annotated[
     Path | None, typer.Option("--run", help="A run file of yours that names the table, for a folder made elsewhere.")
@@ -85,14 +81,6 @@ def warnings_noted() -> Iterator[None]:
         warnings.simplefilter("always", SfumatoWarning)
         warnings.showwarning = show_warning
         yield
-
-
-def offer_presets(presets: Sequence[Preset]) -> None:
-    """Print common limits with the points they lead to, where no limit was given."""
-    put("No limit was given, so nothing is recommended. Common limits, and the release of least loss within each:")
-    for preset in presets:
-        option = f"--{preset.limit.replace('_', '-')} {preset.value:g}"
-        put(f"  {option:<16} {preset.says}")
 
 
 def table(title: str, columns: list[str], rows: list[list[str]], right: set[int] | None = None) -> None:
