@@ -38,6 +38,7 @@ from sfumato.release.readback import figures_of, released_classes
 from sfumato.release.recoding import write_run_file
 from sfumato.release.rows import Below, differing_rows, recode, write_mixed
 from sfumato.study import ALGORITHMS, Study
+from sfumato.study.methods import METHODS
 from sfumato.tables.frequency import FrequencyTable
 
 SAMPLE = 1_000_000  # rows that stages are rehearsed on
@@ -182,7 +183,7 @@ def predict_search(
     `rows` as it grew from the one to the other; without them, it is at most all of them.
     """
     settings = study.search
-    if settings.system == "cuts":
+    if METHODS[settings.system].neighbours:
         fronts = _timed(lambda n: search(study.with_search(generations=n), table=table), GENERATIONS)
         total = round(fronts[1][0] * settings.generations / GENERATIONS[1])
         return SearchCost(total, CutSearch(study, table).space.size, _line(*fronts, total))

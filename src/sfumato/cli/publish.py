@@ -24,6 +24,7 @@ from sfumato.methods.registry import load_front, system_named
 from sfumato.release.history.ledger import Ledger
 from sfumato.release.publish import Release
 from sfumato.report.release_pages import whole_of, whole_sentences
+from sfumato.study.methods import METHODS
 
 Accept = Annotated[
     list[str] | None,
@@ -72,7 +73,7 @@ def publish_command(
     if suppress_below is not None or diversity_below is not None:
         front = with_suppression(front, 0 if point is None else point, suppress_below or 0, diversity_below or 0)
     if keep:
-        if front.system != "channel":
+        if not METHODS[front.system].keeps_columns:
             raise InputError("keep names columns beside a disguised one", expected="a front of the channel system")
         front = replace(front, study=front.study.with_channel(keep=tuple(keep)))
     accepted = parse_accepted(accept or ())

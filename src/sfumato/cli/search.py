@@ -28,17 +28,19 @@ from sfumato.methods.run import Run
 from sfumato.methods.search import foresee, run_search
 from sfumato.prediction import compared, predict
 from sfumato.study import SearchSettings, Study, read
+from sfumato.study.methods import ALGORITHMS, METHODS, WITH_PROBLEMS, listed
 
 MOST_ROWS = 40
-SYSTEMS = "lattice, cuts, channel, groups, local or cells"  # as the registry has them, which help does not load
+SYSTEMS = listed(tuple(METHODS))
+ALGORITHM_HELP = "; for ".join(
+    f"{'' if name == SearchSettings().system else f'{name} '}{listed(known)}" for name, known in ALGORITHMS.items()
+)
 
 
 def search(
     run: Annotated[Path, typer.Argument(help="The run file.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A new folder for the front.")] = None,
-    algorithm: Annotated[
-        str | None, typer.Option(help="exact, exhaustive, pbg_ea or best_first; for cuts memetic or nsga2.")
-    ] = None,
+    algorithm: Annotated[str | None, typer.Option(help=f"{ALGORITHM_HELP}.")] = None,
     system: Annotated[str | None, typer.Option(help=f"{SYSTEMS}, instead of the run file's.")] = None,
     problem: Annotated[int | None, typer.Option(min=1, max=4, help="One of the four problems of cuts.")] = None,
     max_suppression: Annotated[
@@ -110,7 +112,7 @@ def search(
 
 def _warn_identifying(front: Front) -> None:
     """Name the columns that a release of any point would be refused for."""
-    if not front.recodes and front.system not in ("local", "cells"):
+    if not (front.recodes or METHODS[front.system].by_record):
         return  # what else goes into the file is said when it is published
     limit = front.study.policy.identifying
     for one in released_alone(front.study):
@@ -195,14 +197,14 @@ def _turned_to(study: Study, system: str | None, problem: int | None, max_suppre
     """The study turned to another system, problem or limit."""
     settings: dict[str, Any] = {} if max_suppression is None else {"max_suppression": max_suppression}
     if problem is not None:
-        named = system or (study.system if "system" in study.search.model_fields_set else "cuts")
-        if named != "cuts":
+        named = system or (study.system if "system" in study.search.model_fields_set else WITH_PROBLEMS)
+        if named != WITH_PROBLEMS:
             raise InputError(
                 f"the system is {named}, which has no problems",
-                expected="the system cuts, which has the four problems",
-                remedy=f"--system cuts, or leave --problem {problem} out",
+                expected=f"the system {WITH_PROBLEMS}, which has the four problems",
+                remedy=f"--system {WITH_PROBLEMS}, or leave --problem {problem} out",
             )
-        system = "cuts"
+        system = named
         settings |= {"problem": problem, "objectives": SearchSettings().objectives, "suppression": None}
     if system is not None and system != study.system:
         settings |= {"system": system}

@@ -36,7 +36,8 @@ from sfumato.study.declaration import (
 )
 from sfumato.study.errors import explained
 from sfumato.study.groups import GroupsSettings
-from sfumato.study.sections import ALGORITHMS, ANY_SYSTEM, WITHIN, Acceptance, ColumnSettings, SearchSettings
+from sfumato.study.methods import ALGORITHMS, METHODS, WITHIN
+from sfumato.study.sections import ANY_SYSTEM, Acceptance, ColumnSettings, SearchSettings
 from sfumato.study.table import source_of, table_of
 from sfumato.tables.frequency import FrequencyTable
 
@@ -358,12 +359,8 @@ class Study(Declaration):
         Returns:
             A new study.
         """
-        match self.system:
-            case "channel":
-                return self.with_settings({"channel": {"seed": seed}})
-            case "groups":
-                return self.with_settings({"groups": {"attack": {"seed": seed}}})
-        return self.with_search(seed=seed)
+        place = METHODS[self.system].seed
+        return self.with_values([(place, seed)]) if place else self.with_search(seed=seed)
 
     def with_engine(self, engine: str, options: EngineOptions) -> Study:
         """The same study on another engine.
