@@ -1,6 +1,6 @@
-"""The command line: parse, call, show. No arithmetic lives here.
+"""The command line: the table of commands, and how errors and signals become messages and exit codes.
 
-Being asked to end (SIGTERM, or a terminal that goes away) is Ctrl-C under another name.
+SIGTERM and SIGHUP (a closed terminal) have the effect of Ctrl-C.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _received: list[int] = []
 
 @contextmanager
 def ended_as_stopped() -> Iterator[None]:
-    """Treat those signals as Ctrl-C while a command runs: the same clean end, the same best so far."""
+    """Treat the signals as Ctrl-C while a command runs, so that it cleans up and keeps the best so far."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     _received.clear()
-    # What is ignored stays so: a command that was started with nohup outlives its terminal.
+    # An ignored signal stays ignored, because a command that was started with nohup outlives its terminal.
     before = {one: signal.signal(one, _end) for one in ENDS if signal.getsignal(one) is not signal.SIG_IGN}
     try:
         yield
@@ -51,7 +51,7 @@ def ended_as_stopped() -> Iterator[None]:
 
 
 def exit_code(code: int) -> int:
-    """130 for Ctrl-C; a command that another signal stopped ends with 128 and its number: 143 for SIGTERM."""
+    """Return 130 for Ctrl-C, and 128 plus the number of another signal that stopped the command: 143 for SIGTERM."""
     return 128 + _received[0] if code == 130 and _received else code
 
 
@@ -63,7 +63,7 @@ def _end(number: int, frame: FrameType | None) -> None:
     handler(signal.SIGINT, frame)
 
 
-# Typer carries click inside itself or beside itself, depending on its version.
+# Some versions of Typer contain click and others import it, so the classes of errors are found through Typer.
 UsageError = typer.BadParameter.__bases__[0]
 ClickError = UsageError.__bases__[0]
 
@@ -128,7 +128,7 @@ COMMANDS = {
     ),
     "releases": (
         "publish:releases_command",
-        "List the releases that new ones are compared with; withdraw one that nobody outside has seen.",
+        "List the releases that new ones are compared with; withdraw one that was never handed out.",
     ),
     "doctor": (
         "serve:doctor_command",
@@ -212,7 +212,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = exit_code(run(given))
     try:
         sys.stdout.flush()
-    except OSError:  # whoever read our output has gone, or the disk is full
+    except OSError:  # the reader of the output has ended, or the disk is full
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
 
@@ -238,7 +238,7 @@ def run(given: list[str]) -> int:
     except typer.Exit as ended:
         return ended.exit_code
     except SystemExit as ended:
-        gone = isinstance(ended.__context__, BrokenPipeError)  # so a page of help or a table ends if its reader does
+        gone = isinstance(ended.__context__, BrokenPipeError)  # the reader of a page of help or of a table has ended
         return 0 if gone else 1
     except BrokenPipeError:
         return 0
@@ -250,10 +250,10 @@ def run(given: list[str]) -> int:
             remedy="check the path",
         )
         return _failed(what, as_json)
-    except Exception as error:  # noqa: BLE001  the last door: a fault must not print people's records
+    except Exception as error:  # noqa: BLE001  a trace could print people's records
         if isinstance(error, ClickError):
             usage = _usage(error)
-            return _failed(usage, as_json) if usage.what else usage.exit_code  # a page of help says it all
+            return _failed(usage, as_json) if usage.what else usage.exit_code  # a page of help is not an error
         if debug:
             traceback.print_exc()
         if folders := unsealed_inputs():
@@ -271,7 +271,7 @@ def run(given: list[str]) -> int:
 
 
 def _invoke(words: list[str]) -> Any:
-    """Call the command. Its own way of doing so would turn Ctrl-C, a closed pipe and the end of a file into others."""
+    """Call the command, without click's own handling of Ctrl-C, a closed pipe and the end of a file."""
     command = _command(next((word for word in words if word != "--"), ""))
     with command.make_context("sfumato", words) as context:
         return command.invoke(context)
@@ -284,7 +284,7 @@ def _command(name: str) -> Any:
 
 
 def _usage(error: Any) -> SfumatoError:
-    """A mistake in the words of a command, in our form."""
+    """Return a mistake in the words of a command as an error of the package."""
     context = getattr(error, "ctx", None)
     where = context.command_path if context is not None else "sfumato"
     return InputError(error.format_message(), expected="the options of this command", remedy=f"{where} --help")

@@ -68,7 +68,7 @@ def _print_presets(presets: Sequence[Preset]) -> None:
 
 
 def _limits(given: Sequence[str]) -> dict[str, float | None]:
-    """Limits as they stand on a command line: NAME=VALUE."""
+    """Return the limits that a command line gives as NAME=VALUE."""
     limits: dict[str, float | None] = {}
     for text in given:
         name, _, value = text.partition("=")

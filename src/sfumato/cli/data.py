@@ -94,7 +94,7 @@ def inspect_command(
 
 
 def _seen_from(folder: Path, file: str) -> str:
-    """A path as the run file in a folder calls it."""
+    """Return a path relative to the folder of the run file."""
     if file.startswith(POSTGRESQL):
         return file
     kind = SQLITE if file.startswith(SQLITE) else ""
@@ -136,7 +136,7 @@ def _print_inspection(inspection: Inspection) -> None:
 
 
 def _print_missing_costs(inspection: Inspection) -> None:
-    """Print what each rule would cost for each value that may mean missing."""
+    """Print the records that each rule would affect, for each value that may mean missing."""
     rows = [
         [word, counted(len(cost.columns), "column"), f"{cost.records:,}", rule, says]
         for word, cost in inspection.missing_costs.items()
@@ -221,7 +221,7 @@ def _print_audit(audited: Audit) -> None:
 
 
 def _by_column(figure: Figure) -> str:
-    """The value of each sensitive column; of many, the worst."""
+    """Return the value of each sensitive column, or the worst of more than three."""
     columns = figure.columns or {}
     if len(columns) <= 3:
         return ", ".join(f"{name} {number(value)}" for name, value in columns.items())

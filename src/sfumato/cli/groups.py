@@ -1,4 +1,4 @@
-"""`sfumato groups`: find where a group stands out, and hide it with the fewest changes."""
+"""`sfumato groups`: find the areas in which a group is concentrated, and protect them with the fewest changes."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def attack(
     force: Force = False,
     as_json: AsJson = False,
 ) -> int:
-    """Learn the group from an auxiliary file, and see which areas it gives away."""
+    """Learn the group from an auxiliary file, and show which areas it reveals."""
     if attacker is not None and attacker not in ATTACKERS:
         raise StudyError(f'unknown attacker "{attacker}"', expected="an attacker", remedy=nearest(attacker, ATTACKERS))
     if html is not None:
@@ -129,7 +129,7 @@ def columns(
     count: Annotated[int, typer.Option("--count", min=1, help="Number of columns.")] = 25,
     as_json: AsJson = False,
 ) -> None:
-    """Rank the released columns by how well they tell the group, with what withholding or coarsening takes away."""
+    """Rank the released columns by how well they identify the group, also if they are withheld or coarsened."""
     study = read(run)
     settings, name = settings_of(study), group_of(study, group)
     listed = [

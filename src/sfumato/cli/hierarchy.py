@@ -75,7 +75,7 @@ def show(
     children: Annotated[int, typer.Option("--most", min=1, help="Children to draw per node.")] = 12,
     as_json: AsJson = False,
 ) -> None:
-    """Draw a hierarchy as a tree, with how many records stand under each label."""
+    """Draw a hierarchy as a tree, with the number of records below each label."""
     tree = load(file, name=column, separator=separator, header=header)
     counts = _counts(data, run, column or tree.name, tree) if data or run else None
     shown = _shown(data, run, column or tree.name, tree) if data or run else {}
@@ -144,7 +144,7 @@ def _numbers(text: str) -> list[float]:
 
 
 def _counts(data: Path | None, run: Path | None, column: str, tree: Hierarchy) -> dict[str, int]:
-    """The column's values, after checking that the hierarchy covers them."""
+    """Count the values of the column, and check that the hierarchy covers them."""
     source = _source(data, run, ())
     counts = values_of(source, column)
     with _discreet(run, column):
@@ -153,14 +153,14 @@ def _counts(data: Path | None, run: Path | None, column: str, tree: Hierarchy) -
 
 
 def _shown(data: Path | None, run: Path | None, column: str, tree: Hierarchy) -> dict[str, str]:
-    """How labels are shown whose meaning the codebook of the table says."""
+    """Return the labels that have a meaning in the codebook of the table, with that meaning."""
     labels = (label for level in tree.levels for label in level)
     return shown_values(labels, _source(data, run, ()).codebook.column(column).values)
 
 
 @contextmanager
 def _discreet(run: Path | None, column: str) -> Iterator[None]:
-    """Errors about a column that a run file calls sensitive do not show its values."""
+    """Hide the values in errors about a column that the run file declares sensitive."""
     try:
         yield
     except HierarchyError:

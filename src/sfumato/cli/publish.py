@@ -1,6 +1,6 @@
-"""`sfumato publish`, `sfumato verify`, `sfumato apply`: write a release, check it again, use its plan on other data.
+"""`sfumato publish`, `verify` and `apply`: write a release, check it, and apply its plan to another table.
 
-`sfumato releases`: what the ledger knows, and releases that never left.
+`sfumato releases` lists the ledger, and withdraws releases that were never handed out.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ def publish_command(
 
 
 def show_release(release: Release, as_json: bool, source: str | Path) -> None:
-    """What was measured on the written file, what was accepted, and what may leave.
+    """Print what was measured on the written file, what was accepted, and what may be handed out.
 
-    `source` is what the rows can be compared with: a run file that names the table, or the table itself.
+    `source` is a run file that names the table, or the table itself: the rows can be compared with it.
     """
     if as_json:
         emit(release.as_dict())
@@ -146,7 +146,7 @@ def verify_command(
 
 
 def parse_accepted(given: Sequence[str]) -> dict[str, str]:
-    """Acceptances as they stand on a command line: RULE=REASON, or RULE:COLUMN=REASON."""
+    """Return the acceptances that a command line gives as RULE=REASON or RULE:COLUMN=REASON."""
     parsed = {}
     for text in given:
         key, equals, reason = text.partition("=")
@@ -192,7 +192,7 @@ def releases_command(
     reason: Annotated[str, typer.Option(help="The reason, kept in the ledger.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """List the releases that new ones are compared with; withdraw one that nobody outside has seen."""
+    """List the releases that new ones are compared with; withdraw one that was never handed out."""
     ledger = Ledger()
     if withdraw is not None:
         entry = ledger.withdraw(withdraw, reason)

@@ -82,7 +82,7 @@ def cuts(
 
 
 def _refuse_existing(html: Path | None, force: bool) -> None:
-    """Before hours of work: a page that exists is not written over."""
+    """Refuse a page that exists before the hours of work begin."""
     if html is not None:
         refuse_existing(html, overwrite=force)
 

@@ -55,7 +55,7 @@ def sample_command(
 
 
 def _write(name: str, folder: Path, records: int | None, seed: int) -> Path:
-    """A table about people, bundled or made."""
+    """Write a bundled sample or a synthetic census, and return the path of its run file."""
     if name != CENSUS:
         return write_sample(name, folder)
     with Watch("rows") as watch:

@@ -74,7 +74,7 @@ def search(
     state = None if output is None else output.absolute().parent / f".{output.name}.state"
     changed = {"algorithm": algorithm, "threads": threads, "evaluations": evaluations}
     changed = {name: value for name, value in changed.items() if value is not None}
-    study = _turned_to(read(run).with_values(_settings(setting or ())), system, problem, max_suppression)
+    study = _with_options(read(run).with_values(_settings(setting or ())), system, problem, max_suppression)
     study = study.with_search(**changed) if changed else study
     study = study if seed is None else study.with_seed(seed)
     if state is not None and state.exists() and not resume:
@@ -111,7 +111,7 @@ def search(
 
 
 def _warn_identifying(front: Front) -> None:
-    """Name the columns that a release of any point would be refused for."""
+    """Name the columns that make `publish` refuse a release of any point."""
     if not (front.recodes or METHODS[front.system].by_record):
         return  # what else goes into the file is said when it is published
     limit = front.study.policy.identifying
@@ -120,7 +120,7 @@ def _warn_identifying(front: Front) -> None:
 
 
 def _settings(given: Sequence[str]) -> list[tuple[tuple[str, ...], Any]]:
-    """Settings as they stand on a command line: SECTION.KEY=VALUE, where the value is TOML or plain text."""
+    """Return the settings that a command line gives as SECTION.KEY=VALUE, where the value is TOML or plain text."""
     settings = []
     for text in given:
         key, equals, value = text.partition("=")
@@ -159,7 +159,7 @@ def compare(
 
 
 def _ratios(front: Front, fronts: tuple[Front, Front]) -> tuple[float, float] | None:
-    """How far a front is from the floor of the first of two that has one that holds for it."""
+    """Return the ratios of a front to the lower bound of the first front whose bound holds for it."""
     holding = [other for other in fronts if not why_not(front, other)]
     return ratios(front, floor_levels(holding[0])) if holding else None
 
@@ -193,8 +193,8 @@ def draw_map(
         note(f"map: {target}")
 
 
-def _turned_to(study: Study, system: str | None, problem: int | None, max_suppression: float | None) -> Study:
-    """The study turned to another system, problem or limit."""
+def _with_options(study: Study, system: str | None, problem: int | None, max_suppression: float | None) -> Study:
+    """Return the study with another method, problem or limit."""
     settings: dict[str, Any] = {} if max_suppression is None else {"max_suppression": max_suppression}
     if problem is not None:
         named = system or (study.system if "system" in study.search.model_fields_set else WITH_PROBLEMS)
@@ -212,7 +212,7 @@ def _turned_to(study: Study, system: str | None, problem: int | None, max_suppre
 
 
 def _shown(front: Front) -> list[int]:
-    """The ids of the points that are shown: all, or an even choice."""
+    """Return the ids of the points that are printed: all, or an even choice."""
     last = len(front.points) - 1
     if last < MOST_ROWS:
         return list(range(last + 1))

@@ -40,14 +40,13 @@ def serve_command(
         )
     if "--debug" in sys.argv:  # workers inherit it, and print the traces of faults
         os.environ["SFUMATO_DEBUG"] = "1"
-    from sfumato.web import serve
-    from sfumato.web.app import Options
+    from sfumato.web import app, serve  # needs the web extra
 
     if link:
         serve.link(folder, browser=browser)
         return
     at_once = jobs or max(os.cpu_count() or 2, 2)
-    options = Options(gigabytes=memory, jobs=at_once, upload_bytes=int(upload_limit * (1 << 30)))
+    options = app.Options(gigabytes=memory, jobs=at_once, upload_bytes=int(upload_limit * (1 << 30)))
     serve.serve(folder, host=host, port=port, browser=browser, options=options)
 
 
