@@ -7,7 +7,7 @@ from typing import Any
 
 import typer.main
 
-from sfumato.cli import app
+from sfumato.cli import application
 
 PAGE = "reference/cli.md"
 NAMES = (PAGE,)
@@ -21,7 +21,7 @@ Exit codes: 0 done, 1 internal error, 2 something to mend in the input, 3 cannot
 
 def pages() -> dict[str, str]:
     """The page, by its path on the site."""
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(application())
     return {PAGE: "\n".join([HEAD, *_described(command, "sfumato")]) + "\n"}
 
 

@@ -206,7 +206,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "measures":  # a room whose functions are for everybody: sf.measures.k(df, ["age", "zip"])
+    if name == "measures":  # a module of public functions: sf.measures.k(df, ["age", "zip"])
         return importlib.import_module(f"{__name__}.measures")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,17 +1,14 @@
-"""Every error a user can meet, in one family.
+"""The errors that a user can meet.
 
-SfumatoError
-├── InputError            the user can mend it (exit 2)
-│   ├── DataError         the table: unreadable, ragged, empty, undeclared
-│   ├── HierarchyError    a hierarchy: not nested, not covering, duplicate leaves
-│   ├── StudyError        the run file: unknown keys, missing roles, wrong values
-│   ├── MeasureError      a measure asked of a table that cannot answer it
-│   └── MemoryLimitError  the work does not fit the memory that it may use
-├── UnreachableError      understood, but it cannot be met (exit 3)
-└── StoppedError          asked to stop before there was anything to keep (exit 130)
+All are a SfumatoError, which states what is wrong, what was expected, and what to try.
 
-An error says three things: what is wrong, what was expected, what to try.
-No message carries a value of a sensitive column.
+- InputError: the user can correct the input (exit 2). Its kinds say what is wrong: DataError the table, HierarchyError
+  a hierarchy, StudyError the run file. MeasureError is raised for a measure that needs what the table does not have.
+  MemoryLimitError is raised for work that does not fit the memory that it may use.
+- UnreachableError: no release meets the limits (exit 3).
+- StoppedError: the work was stopped before there was a result to keep (exit 130).
+
+No message contains a value of a sensitive column.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ from typing import Any
 
 
 class SfumatoError(Exception):
-    """What is wrong, what was expected, and what to try.
+    """An error with what is wrong, what was expected, and what to try.
 
     >>> print(SfumatoError("k is -1", expected="a whole number from 1", remedy="set k = 5"))
     k is -1

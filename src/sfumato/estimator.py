@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+import pyarrow
 
 from sfumato.data.engine import open_engine
 from sfumato.data.frame import Frame, Labels, is_frame, rebuilt
@@ -51,8 +52,8 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
     k-anonymous; rows of another table are recoded in the same way, and how many of them are alike is not promised.
     The fitted transformer holds no rows, and no value of a sensitive column, also when it is pickled.
 
-    It is for pipelines and experiments. A file that leaves the house is published with `sf.publish`, which measures it,
-    holds it to a policy and keeps a ledger.
+    It is for pipelines and experiments. A file for other people is published with `sf.publish`, which measures it,
+    checks the rules of the policy and keeps a ledger.
 
     Args:
         k: the least number of records that share a combination.
@@ -183,8 +184,6 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         array = validate_data(
             self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan", ensure_min_samples=2 if reset else 1
         )
-        import pyarrow
-
         cells = [array[:, position] for position in range(array.shape[1])]
         if array.dtype == object:
             cells = [[None if _nothing(value) else value for value in column] for column in cells]
@@ -243,8 +242,6 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
             return True
         if hidden.sum() < self.k:
             return False
-        import pyarrow
-
         table = frame.table()
         sensitive = self._named(self.sensitive, table.column_names)
         if not sensitive:
@@ -268,8 +265,6 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
 
 
 def _numeric(type_: Any) -> bool:
-    import pyarrow
-
     return bool(pyarrow.types.is_integer(type_) or pyarrow.types.is_floating(type_) or pyarrow.types.is_decimal(type_))
 
 

@@ -1,11 +1,12 @@
-"""What a run will cost: each stage rehearsed on a sample of the rows, and reckoned up to all of them.
+"""Estimates of the cost of a run, from each stage on a sample of the rows.
 
-Nothing is assumed about the machine: the stages are run, on fewer rows, and their processor time is scaled by what it
-grows with, the rows or the distinct tuples.
+Nothing is assumed about the machine. The stages run on fewer rows, and their processor time is scaled with the number
+of rows or of distinct tuples.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import re
@@ -38,6 +39,7 @@ from sfumato.release.readback import figures_of, released_classes
 from sfumato.release.recoding import write_run_file
 from sfumato.release.rows import Below, differing_rows, recode, write_mixed
 from sfumato.study import ALGORITHMS, Study
+from sfumato.study.methods import METHODS
 from sfumato.tables.frequency import FrequencyTable
 
 SAMPLE = 1_000_000  # rows that stages are rehearsed on
@@ -96,7 +98,7 @@ class Prediction:
 
 
 def predict(study: Study) -> Prediction:
-    """Rows, tuples, evaluations, and processor time and memory of every stage from the file to the published file.
+    """Predict rows, tuples, evaluations, and processor time and memory of every stage up to the published file.
 
     Args:
         study: the table, and what its columns are.
@@ -113,7 +115,7 @@ def predict(study: Study) -> Prediction:
     rows = rows_of(source)
     with Scratch(parent=study.engine_options.temp_folder) as scratch:
         folder = scratch.path
-        some, *few = (_of(study, sampled(source, rows, wanted, folder)) for wanted in (SAMPLE, *REHEARSED))
+        some, *few = (_on_source(study, sampled(source, rows, wanted, folder)) for wanted in (SAMPLE, *REHEARSED))
         with recording() as read:
             table = some.table()
         read_rows = max(table.rows_read, 1)
@@ -127,13 +129,15 @@ def predict(study: Study) -> Prediction:
         release = _release(some, table, folder)
     spent: dict[str, float] = {}
     for done in [*read.done, *release]:
-        times = (grown if done.name in BY_ROWS else wider) * (_deeper(rows, read_rows) if done.name in SORTED else 1.0)
+        times = (grown if done.name in BY_ROWS else wider) * (
+            _sorting_growth(rows, read_rows) if done.name in SORTED else 1.0
+        )
         spent[done.name] = done.cpu_seconds * times
     spent["fingerprint"] = _fingerprint(source)
     spent["search"] = searching.cpu_seconds * wider
     order = [*(s.name for s in read.done), "search", *(s.name for s in release)]
-    published, more = peak_memory(), _more(study, table, tuples - table.tuples)
-    sort = min(rows * CELL * (len(source.columns) + 1), _limit(study))
+    published, more = peak_memory(), _more_bytes(study, table, tuples - table.tuples)
+    sort = min(rows * CELL * (len(source.columns) + 1), _engine_limit(study))
     names = list(dict.fromkeys(order))
     sorting = names.index("write the file")
     stages = tuple(
@@ -144,7 +148,7 @@ def predict(study: Study) -> Prediction:
 
 
 def compared(predicted: Mapping[str, Any], happened: Mapping[str, Any]) -> list[tuple[str, float, float]]:
-    """What was predicted beside what happened, for each figure that both have: name, predicted, actual."""
+    """Return the figures that a prediction and a run share: name, predicted, actual."""
     figures = [(name, float(predicted[name]), float(happened[name])) for name in ("rows", "tuples", "evaluations")]
     actual: dict[str, float] = {}
     for done in happened["stages"]:
@@ -160,7 +164,7 @@ def compared(predicted: Mapping[str, Any], happened: Mapping[str, Any]) -> list[
     return [*figures, ("peak, MiB", *peaks)]
 
 
-def _of(study: Study, source: Source) -> Study:
+def _on_source(study: Study, source: Source) -> Study:
     return study if not source.files else study.replace(data={"path": str(source.path.absolute())})
 
 
@@ -176,13 +180,13 @@ class SearchCost:
 def predict_search(
     study: Study, table: FrequencyTable, few: Sequence[FrequencyTable] = (), rows: int = 0
 ) -> SearchCost:
-    """What a search over levels or cuts will cost on a table: two short ones are run.
+    """Estimate the cost of a search over levels or cuts on a table, from two short searches.
 
-    How many nodes of a lattice it will take is tried on two tables of `few` rows, and goes on growing towards all
-    `rows` as it grew from the one to the other; without them, it is at most all of them.
+    The number of nodes that a search of a lattice evaluates is counted on the two tables `few`, and extrapolated to
+    `rows` by a power of the rows. Without these tables, it is the number of all nodes.
     """
     settings = study.search
-    if settings.system == "cuts":
+    if METHODS[settings.system].neighbours:
         fronts = _timed(lambda n: search(study.with_search(generations=n), table=table), GENERATIONS)
         total = round(fronts[1][0] * settings.generations / GENERATIONS[1])
         return SearchCost(total, CutSearch(study, table).space.size, _line(*fronts, total))
@@ -203,7 +207,7 @@ Timed = tuple[int, float]  # evaluations and processor seconds of a search
 
 
 def _timed(find: Callable[[int], Front], sizes: tuple[int, int]) -> tuple[Timed, Timed]:
-    """Two searches: one costs something for its beginning and its end, and something for each evaluation."""
+    """Time two searches, so that the fixed cost and the cost of an evaluation can be separated."""
 
     def one(size: int) -> Timed:
         began, evaluations = time.process_time(), size
@@ -215,7 +219,7 @@ def _timed(find: Callable[[int], Front], sizes: tuple[int, int]) -> tuple[Timed,
 
 
 def _grown(few: Sequence[FrequencyTable], evaluations: tuple[int, int], rows: int) -> int:
-    """Evaluations on so many rows, going on as they grew between two tables: by a power of the rows."""
+    """Extrapolate the evaluations of two tables to `rows`, by a power of the rows."""
     (fewer, more), (small, large) = evaluations, (max(table.rows_read, 1) for table in few)
     if large <= small or not 0 < fewer < more:
         return more
@@ -224,7 +228,7 @@ def _grown(few: Sequence[FrequencyTable], evaluations: tuple[int, int], rows: in
 
 
 def _line(short: Timed, longer: Timed, evaluations: int) -> float:
-    """Seconds of so many evaluations, along the line through two searches."""
+    """Return the seconds of `evaluations`, on the line through two searches."""
     if longer[0] <= short[0]:  # both did all there was to do
         return longer[1] * max(evaluations / max(longer[0], 1), 1.0)
     each = max((longer[1] - short[1]) / (longer[0] - short[0]), longer[1] / longer[0] / 4)
@@ -232,7 +236,7 @@ def _line(short: Timed, longer: Timed, evaluations: int) -> float:
 
 
 def _release(study: Study, table: FrequencyTable, folder: Path) -> list[Any]:
-    """Publish half-way up the hierarchies, into a folder that is thrown away, and time the stages."""
+    """Time the stages of a release at the middle levels of the hierarchies, in a temporary folder."""
     plan = LevelPlan({d.name: (d.hierarchy.height + 1) // 2 for d in table.domains}, 0)
     trees, levels = trees_and_levels(study, table, plan)
     columns = column_recodes(study, levels, trees)
@@ -262,13 +266,11 @@ def _release(study: Study, table: FrequencyTable, folder: Path) -> list[Any]:
 
 
 def _fingerprint(source: Source) -> float:
-    """Seconds of reading the whole source once, from its first megabytes."""
+    """Estimate the seconds of reading the source once, from its first megabytes."""
     files = source.files
     if not files:  # digested with the rows
         return 0.0
     size = sum(file.stat().st_size for file in files)
-    import hashlib
-
     with files[0].open("rb") as stream:
         began = time.process_time()
         block = stream.read(1 << 26)
@@ -276,20 +278,20 @@ def _fingerprint(source: Source) -> float:
         return (time.process_time() - began) * size / max(len(block), 1)
 
 
-def _deeper(rows: int, sample: int) -> float:
+def _sorting_growth(rows: int, sample: int) -> float:
     return float(np.log(max(rows, 2)) / np.log(max(sample, 2)))
 
 
-def _limit(study: Study) -> int:
-    """Bytes that the engine may hold: as declared, else four fifths of the machine's, which is its own rule."""
+def _engine_limit(study: Study) -> int:
+    """Return the bytes that the engine may hold: as declared, else its default, four fifths of the memory."""
     said = re.fullmatch(r"\s*([\d.]+)\s*([KMGT]?)(i?)B?\s*", study.engine_options.memory_limit or "", re.IGNORECASE)
     if said:
         return int(float(said[1]) * (1024 if said[3] else 1000) ** " KMGT".index(said[2].upper() or " "))
     return int(0.8 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")) if hasattr(os, "sysconf") else 2**62
 
 
-def _more(study: Study, table: FrequencyTable, tuples: int) -> int:
-    """Bytes that tuples beyond the sample's take: text keys in the engine, codes here, classes in each thread."""
+def _more_bytes(study: Study, table: FrequencyTable, tuples: int) -> int:
+    """Return the bytes of the tuples that the sample lacks: text keys, codes, and classes in each thread."""
     width, threads = len(table.domains), study.search.threads or os.cpu_count() or 1
     each = width * (TEXT + 16) + threads * (16 * (width + 1) + 64)
     return max(tuples, 0) * each

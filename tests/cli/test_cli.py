@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 
 import sfumato
-from sfumato.cli import run
+from sfumato.cli import COMMANDS, application, run
 
 Write = Callable[[str, str], Path]
 Capture = pytest.CaptureFixture[str]
@@ -222,7 +223,7 @@ def test_faults_print_no_records(monkeypatch: pytest.MonkeyPatch, capsys: Captur
     def broken(*_: object) -> None:
         raise KeyError("secret value of a person")
 
-    monkeypatch.setattr("sfumato.study.read", broken)
+    monkeypatch.setattr("sfumato.cli.data.read", broken)
     assert run(["audit", "--run", str(adult_folder / "run.toml")]) == 1
     printed = capsys.readouterr()
     assert "internal error: KeyError" in printed.err
@@ -247,6 +248,32 @@ def test_help_loads_no_compiler_and_no_database() -> None:
     heavy = ("numba", "duckdb", "pyarrow", "plotly", "numpy")
     code = f"import sys, sfumato.cli; sys.exit(any(m in sys.modules for m in {heavy}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_command_imports_its_own_module_only() -> None:
+    """`sfumato measures` does not wait for the learners of `sfumato groups`."""
+    code = (
+        "import sys; from sfumato.cli import COMMANDS, application, run; run(['measures', '--json'])\n"
+        "print(*(m for m in sys.modules if m.startswith('sfumato.cli.')), file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert set(ran.stderr.split()) == {"sfumato.cli.show", "sfumato.cli.measures"}
+
+
+def test_the_listed_help_is_the_help_of_the_command() -> None:
+    """The list of commands imports none of them, so it has a copy of each first sentence."""
+    tree: Any = typer.main.get_command(application())
+    listed = {name: text for name, (_, text) in COMMANDS.items()}
+    assert {name: command.help.partition("\n\n")[0] for name, command in tree.commands.items()} == listed
+    assert list(tree.commands) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("before", [[], ["--"], ["--debug"]])
+def test_a_command_is_found_behind_options(before: list[str], capsys: Capture) -> None:
+    assert run([*before, "measures"]) == 0
+    assert "privacy: " in capsys.readouterr().out
+    assert run([*before, "mesures"]) == 2
+    assert "Did you mean 'measures'" in capsys.readouterr().err
 
 
 def test_help_keeps_what_stands_in_brackets(capsys: pytest.CaptureFixture[str]) -> None:

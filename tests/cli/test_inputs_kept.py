@@ -16,7 +16,7 @@ from tests.release.fronts import front_of, small
 
 import sfumato as sf
 from sfumato.base.files import new_files, write_text
-from sfumato.cli import app, run
+from sfumato.cli import application, run
 from sfumato.errors import InputError
 from sfumato.plans.channel import load_channel
 
@@ -111,7 +111,7 @@ def test_a_link_to_an_input_is_refused(files: Path, monkeypatch: pytest.MonkeyPa
 
 def test_every_command_that_overwrites_is_tried() -> None:
     """Commands that reproduce published tables read nothing of the user's but one folder of census files."""
-    found = {name for name, command in _commands(typer.main.get_command(app)) if "force" in _options(command)}
+    found = {name for name, command in _commands(typer.main.get_command(application())) if "force" in _options(command)}
     assert {name for name in found if not name.startswith("reproduce ")} == set(CASES)
 
 

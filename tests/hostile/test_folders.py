@@ -16,7 +16,7 @@ import pytest
 import typer
 
 import sfumato as sf
-from sfumato.cli import app, run
+from sfumato.cli import application, run
 from sfumato.errors import DataError
 from sfumato.release.manifest import checksum, digest
 from sfumato.release.publish import publish
@@ -125,7 +125,7 @@ def takes_folder(parameter: Any) -> bool:
 
 COMMANDS = [
     (name, command)
-    for name, command in leaves(typer.main.get_command(app))
+    for name, command in leaves(typer.main.get_command(application()))
     if name != ("serve",) and any(takes_folder(p) and p.name != "output" for p in command.params)
 ]
 

@@ -9,7 +9,7 @@ from tests.labelled.survey import front, study_of, write
 from typer.testing import CliRunner
 
 from sfumato.auditing.inspect import inspect
-from sfumato.cli import app
+from sfumato.cli import application
 from sfumato.errors import InputError
 from sfumato.plans.recodings import CutPlan, LevelPlan
 from sfumato.report.map_figures import bars_of
@@ -35,7 +35,7 @@ def test_in_words_and_bars(tmp_path: Path) -> None:
 def test_in_a_hierarchy(tmp_path: Path) -> None:
     study = study_of(write(tmp_path / "survey.sav"))
     given = ["hierarchy", "show", str(tmp_path / "marital.csv"), "--data", str(tmp_path / "survey.sav")]
-    shown = CliRunner().invoke(app, given)
+    shown = CliRunner().invoke(application(), given)
     assert shown.exit_code == 0, shown.output
     assert "1 (single)" in shown.output
     assert "{3 | 4} (widowed | divorced)" in shown.output

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sfumato as sf
-from sfumato.cli import app
+from sfumato.cli import application
 from sfumato.data.database import Database
 from sfumato.methods.publish import verify
 from sfumato.release.publish import publish
@@ -76,7 +76,7 @@ def study_of(path: str, **data: Any) -> sf.Study:
 def test_from_inspect_to_verify(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     address = request.getfixturevalue(kind)
     told = CliRunner().invoke(
-        app, ["inspect", address, "--table", "people", "-o", str(tmp_path / "run.toml"), "--json"]
+        application(), ["inspect", address, "--table", "people", "-o", str(tmp_path / "run.toml"), "--json"]
     )
     assert told.exit_code == 0
     assert json.loads(told.stdout)["rows"] == 3000

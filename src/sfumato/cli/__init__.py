@@ -1,18 +1,18 @@
-"""The command line: parse, call, show. No arithmetic lives here.
+"""The command line: the table of commands, and how errors and signals become messages and exit codes.
 
-Being asked to end (SIGTERM, or a terminal that goes away) is Ctrl-C under another name.
+SIGTERM and SIGHUP (a closed terminal) have the effect of Ctrl-C.
 """
 
 from __future__ import annotations
 
-import copy
+import importlib
 import io
 import os
 import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from types import FrameType
@@ -21,32 +21,14 @@ from typing import Annotated, Any
 import typer
 import typer.main
 
-from sfumato.base import trust as trust
-from sfumato.base.files import sweep as sweep
-from sfumato.base.progress import recording as recording
-from sfumato.base.trust import kept_inputs as kept_inputs
-from sfumato.base.trust import unsealed_inputs as unsealed_inputs
-from sfumato.base.wording import as_options as as_options
-from sfumato.cli import channel as channel
-from sfumato.cli import choose as choose
-from sfumato.cli import data as data
-from sfumato.cli import groups as groups
-from sfumato.cli import hierarchy as hierarchy
-from sfumato.cli import publish as publish
-from sfumato.cli import reproduce as reproduce
-from sfumato.cli import search as search
-from sfumato.cli import serve as serve
-from sfumato.cli.show import StageLine as StageLine
-from sfumato.cli.show import emit as emit
-from sfumato.cli.show import given_words as given_words
-from sfumato.cli.show import note as note
-from sfumato.cli.show import say as say
-from sfumato.cli.show import stage_summary as stage_summary
-from sfumato.cli.show import warnings_noted as warnings_noted
-from sfumato.errors import InputError as InputError
-from sfumato.errors import SfumatoError as SfumatoError
-from sfumato.errors import reason_of as reason_of
-from sfumato.version import __version__ as __version__
+from sfumato.base import trust
+from sfumato.base.files import sweep
+from sfumato.base.progress import recording
+from sfumato.base.trust import kept_inputs, unsealed_inputs
+from sfumato.base.wording import as_options
+from sfumato.cli.show import StageLine, emit, given_words, note, say, stage_summary, warnings_noted
+from sfumato.errors import InputError, SfumatoError, reason_of
+from sfumato.version import __version__
 
 ENDS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 _received: list[int] = []
@@ -54,12 +36,12 @@ _received: list[int] = []
 
 @contextmanager
 def ended_as_stopped() -> Iterator[None]:
-    """Treat those signals as Ctrl-C while a command runs: the same clean end, the same best so far."""
+    """Treat the signals as Ctrl-C while a command runs, so that it cleans up and keeps the best so far."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     _received.clear()
-    # What is ignored stays so: a command that was started with nohup outlives its terminal.
+    # An ignored signal stays ignored, because a command that was started with nohup outlives its terminal.
     before = {one: signal.signal(one, _end) for one in ENDS if signal.getsignal(one) is not signal.SIG_IGN}
     try:
         yield
@@ -69,7 +51,7 @@ def ended_as_stopped() -> Iterator[None]:
 
 
 def exit_code(code: int) -> int:
-    """130 for Ctrl-C; a command that another signal stopped ends with 128 and its number: 143 for SIGTERM."""
+    """Return 130 for Ctrl-C, and 128 plus the number of another signal that stopped the command: 143 for SIGTERM."""
     return 128 + _received[0] if code == 130 and _received else code
 
 
@@ -81,41 +63,91 @@ def _end(number: int, frame: FrameType | None) -> None:
     handler(signal.SIGINT, frame)
 
 
-# Typer carries click inside itself or beside itself, depending on its version.
+# Some versions of Typer contain click and others import it, so the classes of errors are found through Typer.
 UsageError = typer.BadParameter.__bases__[0]
 ClickError = UsageError.__bases__[0]
 
-app = typer.Typer(
-    name="sfumato",
-    rich_markup_mode=None,  # brackets in help texts are text
-    help="See the whole trade-off between privacy and loss of a table about people; choose, publish, verify.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,  # they print local variables, and with them people's records
-    add_completion=False,
-)
-app.command("audit")(data.audit_command)
-app.command("inspect")(data.inspect_command)
-app.command("sample")(data.sample_command)
-app.command("predict")(search.predict_command)
-app.command("search")(search.search)
-app.command("pick")(choose.pick_command)
-app.command("ask")(choose.ask_command)
-app.command("compare")(search.compare)
-app.command("map")(search.draw_map)
-app.command("floor")(choose.floor_command)
-app.command("baselines")(search.baselines_command)
-app.command("publish")(publish.publish_command)
-app.command("verify")(publish.verify_command)
-app.command("apply")(publish.apply_command)
-app.command("releases")(publish.releases_command)
-app.command("doctor")(serve.doctor_command)
-app.command("serve")(serve.serve_command)
-app.command("measures")(data.list_measures)
-app.add_typer(channel.app, name="channel")
-app.add_typer(hierarchy.app, name="hierarchy")
-app.add_typer(groups.app, name="groups")
-app.add_typer(data.app, name="import")
-app.add_typer(reproduce.app, name="reproduce")
+# Each command with the function or the group of commands that it calls, and the first sentence of its help. Only the
+# module of the command that runs is imported, so its imports are at its top and no other command waits for them.
+COMMANDS = {
+    "audit": (
+        "data:audit_command",
+        "Measure a table: k, ℓ, t, risks, uniques, losses, and which columns make the risk.",
+    ),
+    "inspect": (
+        "data:inspect_command",
+        "Profile a table: values, what may mean missing, suggested roles, sets of columns that single people out.",
+    ),
+    "sample": (
+        "sample:sample_command",
+        "Write a sample with a run file into a new folder: UCI Adult, or a synthetic census of any size.",
+    ),
+    "predict": (
+        "search:predict_command",
+        "Predict rows, distinct tuples, evaluations, processor time and memory of a run, stage by stage.",
+    ),
+    "search": (
+        "search:search",
+        "Find the front of a table: every plan that no other one beats, by the system that the run file names.",
+    ),
+    "pick": (
+        "choose:pick_command",
+        "Choose a point of a front by one or several limits, by its knee, or by its id.",
+    ),
+    "ask": (
+        "choose:ask_command",
+        "The best release within limits, the binding limits, worthwhile relaxations, and four common questions.",
+    ),
+    "compare": (
+        "search:compare",
+        "Compare two fronts: hypervolume, who dominates whom, and how far each is from a floor that one of them has.",
+    ),
+    "map": (
+        "search:draw_map",
+        "Draw the risk–utility map of a front as a page.",
+    ),
+    "floor": (
+        "search:floor_command",
+        "Check the floor of a saved front from its prices, without the code that searched for them.",
+    ),
+    "baselines": (
+        "reproduce:baselines_command",
+        "Compare with Mondrian, Datafly and the best node of the lattice: what each kind of recoding costs.",
+    ),
+    "publish": (
+        "publish:publish_command",
+        "Write a point of a front as a release: change the table, read the file back, measure it, write the reports.",
+    ),
+    "verify": (
+        "publish:verify_command",
+        "Check a release again: every file, every figure, and with the source every row. Exit 4 on a difference.",
+    ),
+    "apply": (
+        "publish:apply_command",
+        "Publish another table with a saved plan: a release of its own, measured and held to the policy.",
+    ),
+    "releases": (
+        "publish:releases_command",
+        "List the releases that new ones are compared with; withdraw one that was never handed out.",
+    ),
+    "doctor": (
+        "serve:doctor_command",
+        "Say which versions are installed, where things are kept, and what is missing for which feature.",
+    ),
+    "serve": (
+        "serve:serve_command",
+        "Open the workbench: explore, decide and release in a browser, on this machine alone.",
+    ),
+    "measures": (
+        "measures:list_measures",
+        "List every measure, with its other names, its direction and what it says.",
+    ),
+    "channel": ("channel:app", "Randomized response: find matrices, disguise a column, estimate from it."),
+    "hierarchy": ("hierarchy:app", "Check, build and show generalization hierarchies."),
+    "groups": ("groups:app", "Find where a group of people stands out, and protect it."),
+    "import": ("sample:app", "Read a project of another tool into a run file."),
+    "reproduce": ("reproduce:app", "Reproduce the tables of the papers."),
+}
 
 
 def _version(wanted: bool) -> None:
@@ -124,14 +156,46 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def options(
+def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the trace of an error.")] = False,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
     ] = False,
 ) -> None:
     pass
+
+
+def _empty_application() -> typer.Typer:
+    return typer.Typer(
+        name="sfumato",
+        rich_markup_mode=None,  # brackets in help texts are text
+        help="See the whole trade-off between privacy and loss of a table about people; choose, publish, verify.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,  # they print local variables, and with them people's records
+        add_completion=False,
+        callback=_options,
+    )
+
+
+def application(names: Iterable[str] = tuple(COMMANDS)) -> typer.Typer:
+    """Return the application with the named commands, whose modules are imported."""
+    application = _empty_application()
+    for name in names:
+        module, _, attribute = COMMANDS[name][0].partition(":")
+        command = getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
+        if isinstance(command, typer.Typer):
+            application.add_typer(command, name=name)
+        else:
+            application.command(name)(command)
+    return application
+
+
+def _listing() -> typer.Typer:
+    """Return an application that lists all commands and suggests names, and cannot run any of them."""
+    listing = _empty_application()
+    for name, (_, text) in COMMANDS.items():
+        listing.command(name, help=text)(lambda: None)
+    return listing
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -148,7 +212,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = exit_code(run(given))
     try:
         sys.stdout.flush()
-    except OSError:  # whoever read our output has gone, or the disk is full
+    except OSError:  # the reader of the output has ended, or the disk is full
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
 
@@ -174,7 +238,7 @@ def run(given: list[str]) -> int:
     except typer.Exit as ended:
         return ended.exit_code
     except SystemExit as ended:
-        gone = isinstance(ended.__context__, BrokenPipeError)  # so a page of help or a table ends if its reader does
+        gone = isinstance(ended.__context__, BrokenPipeError)  # the reader of a page of help or of a table has ended
         return 0 if gone else 1
     except BrokenPipeError:
         return 0
@@ -186,10 +250,10 @@ def run(given: list[str]) -> int:
             remedy="check the path",
         )
         return _failed(what, as_json)
-    except Exception as error:  # noqa: BLE001  the last door: a fault must not print people's records
+    except Exception as error:  # noqa: BLE001  a trace could print people's records
         if isinstance(error, ClickError):
             usage = _usage(error)
-            return _failed(usage, as_json) if usage.what else usage.exit_code  # a page of help says it all
+            return _failed(usage, as_json) if usage.what else usage.exit_code  # a page of help is not an error
         if debug:
             traceback.print_exc()
         if folders := unsealed_inputs():
@@ -207,26 +271,20 @@ def run(given: list[str]) -> int:
 
 
 def _invoke(words: list[str]) -> Any:
-    """Call the command. Its own way of doing so would turn Ctrl-C, a closed pipe and the end of a file into others."""
-    command = _command(words[0] if words else "")
+    """Call the command, without click's own handling of Ctrl-C, a closed pipe and the end of a file."""
+    command = _command(next((word for word in words if word != "--"), ""))
     with command.make_context("sfumato", words) as context:
         return command.invoke(context)
 
 
 @cache
 def _command(name: str) -> Any:
-    """The tree of commands, of which only the named one is built: the signatures of all take long to read."""
-    commands = [command for command in app.registered_commands if command.name == name]
-    groups = [group for group in app.registered_groups if group.name == name]
-    if not commands and not groups:  # help, an option, a mistyped name
-        return typer.main.get_command(app)
-    part = copy.copy(app)
-    part.registered_commands, part.registered_groups = commands, groups
-    return typer.main.get_command(part)
+    """Return the tree of commands with the named one alone; for help, an option or a mistyped name, the listing."""
+    return typer.main.get_command(application([name]) if name in COMMANDS else _listing())
 
 
 def _usage(error: Any) -> SfumatoError:
-    """A mistake in the words of a command, in our form."""
+    """Return a mistake in the words of a command as an error of the package."""
     context = getattr(error, "ctx", None)
     where = context.command_path if context is not None else "sfumato"
     return InputError(error.format_message(), expected="the options of this command", remedy=f"{where} --help")

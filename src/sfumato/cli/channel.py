@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from sfumato.cli.publish import Accept, parse_accepted, show_release
 from sfumato.cli.show import AsJson, Force, emit, note, put, table
-from sfumato.errors import counted
-
-if TYPE_CHECKING:
-    from sfumato.methods.channel.estimate import Estimate
-    from sfumato.study import Study
-
+from sfumato.decide.pick import pick
+from sfumato.errors import InputError, counted
+from sfumato.methods.channel.estimate import Estimate
+from sfumato.methods.channel.estimate import estimate as recover
+from sfumato.methods.channel.families import channel_figures, family_channel
+from sfumato.methods.channel.prior import prior_of
+from sfumato.methods.channel.release import disguise as draw
+from sfumato.methods.channel.system import chosen_channel
+from sfumato.methods.registry import load_front
+from sfumato.plans.channel import load_channel, load_channels
+from sfumato.study import Study, read
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -43,10 +48,6 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a channel of a front as a channel file, to disguise with it beside others."""
-    from sfumato.decide.pick import pick
-    from sfumato.methods.channel.system import chosen_channel
-    from sfumato.methods.registry import load_front
-
     channel = chosen_channel(pick(load_front(folder), point=point))
     channel.save(output, overwrite=force)
     if as_json:
@@ -71,9 +72,6 @@ def make(
     as_json: AsJson = False,
 ) -> None:
     """Make a channel of a known family, for the categories of a column."""
-    from sfumato.methods.channel.families import family_channel
-    from sfumato.methods.channel.prior import prior_of
-
     study = _changed(_study(run, data, na, prior), columns=tuple(column) if column else None, records=records)
     channel, figures = family_channel(prior_of(study), family, parameter)
     channel.save(output, overwrite=force)
@@ -91,10 +89,6 @@ def measure(
     as_json: AsJson = False,
 ) -> None:
     """Every figure of a channel on the shares of a table or a prior, and the certified bound at its privacy."""
-    from sfumato.methods.channel.families import channel_figures
-    from sfumato.methods.channel.prior import prior_of
-    from sfumato.plans.channel import load_channel
-
     loaded = load_channel(channel)
     study = _changed(_study(run, data, na, prior), columns=loaded.columns, records=records)
     _print_figures(channel_figures(loaded, prior_of(study)), channel.name, as_json)
@@ -122,9 +116,6 @@ def disguise(
 
     The folder public is for analysts. The folder private holds the true shares and stays with you.
     """
-    from sfumato.methods.channel.release import disguise as draw
-    from sfumato.plans.channel import load_channel
-
     release = draw(
         _study(run, data, na, None),
         [load_channel(path) for path in channel],
@@ -153,9 +144,6 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Estimate the true distribution from a disguised file, with intervals; also by strata or as a cross-table."""
-    from sfumato.methods.channel.estimate import estimate as recover
-    from sfumato.plans.channel import load_channels
-
     channels = [one for path in channel or [] for one in load_channels(path)]
     estimated = recover(file, channels, by=tuple(by or ()), method=method, level=level)
     if as_json:
@@ -165,9 +153,6 @@ def estimate(
 
 
 def _study(run: Path | None, data: Path | None, na: list[str] | None, prior: Path | None) -> Study:
-    from sfumato.errors import InputError
-    from sfumato.study import Study, read
-
     if sum(given is not None for given in (run, data, prior)) != 1:
         raise InputError(
             "no table is given" if not (run or data or prior) else "the table is given twice",

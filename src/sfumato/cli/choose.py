@@ -1,23 +1,22 @@
-"""`sfumato pick`: choose a point of a front.
-
-`sfumato ask`: the publisher's questions.
-
-`sfumato floor`: whether the floor of a saved front is proven by the prices that are saved with it.
-"""
+"""`sfumato pick` chooses a point of a front; `sfumato ask` answers the questions of a publisher."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+import sfumato as sf
 from sfumato.base.text import number, percent
-from sfumato.cli.show import AsJson, OwnRun, emit, note, offer_presets, put, table
-
-if TYPE_CHECKING:
-    from sfumato.decide import Answer
+from sfumato.cli.show import AsJson, OwnRun, emit, note, put
+from sfumato.decide import Answer, Preset
+from sfumato.decide.pick import as_dict, presets
+from sfumato.decide.pick import pick as choose
+from sfumato.decide.sentences import k_and_l
+from sfumato.errors import InputError
+from sfumato.methods.registry import load_front
 
 
 def pick_command(
@@ -40,10 +39,6 @@ def pick_command(
 
     Without any of them, common limits on k and on the prosecutor risk are listed with the points they lead to.
     """
-    from sfumato.decide.pick import as_dict, presets
-    from sfumato.decide.pick import pick as choose
-    from sfumato.methods.registry import load_front
-
     front = load_front(folder)
     limits = {"max_loss": max_loss, "min_k": min_k, "max_risk": max_risk} | _limits(limit or ())
     none = not knee and point is None and all(value is None for value in limits.values())
@@ -51,7 +46,7 @@ def pick_command(
         if as_json:
             emit({"point": None, "presets": [preset.as_dict() for preset in common]})
         else:
-            offer_presets(common)
+            _print_presets(common)
         return
     choice = choose(front, knee=knee, point=point, **limits)
     if as_json:
@@ -64,10 +59,16 @@ def pick_command(
     put(f"point {chosen.id}: {values}, loss {percent(chosen.loss)}{gone} ({choice.reason})")
 
 
-def _limits(given: Sequence[str]) -> dict[str, float | None]:
-    """Limits as they stand on a command line: NAME=VALUE."""
-    from sfumato.errors import InputError
+def _print_presets(presets: Sequence[Preset]) -> None:
+    """Print common limits with the points they lead to, where no limit was given."""
+    put("No limit was given, so nothing is recommended. Common limits, and the release of least loss within each:")
+    for preset in presets:
+        option = f"--{preset.limit.replace('_', '-')} {preset.value:g}"
+        put(f"  {option:<16} {preset.says}")
 
+
+def _limits(given: Sequence[str]) -> dict[str, float | None]:
+    """Return the limits that a command line gives as NAME=VALUE."""
     limits: dict[str, float | None] = {}
     for text in given:
         name, _, value = text.partition("=")
@@ -106,10 +107,7 @@ def ask_command(
     as_json: AsJson = False,
 ) -> None:
     """The best release within limits, the binding limits, worthwhile relaxations, and four common questions."""
-    from sfumato.methods.registry import load_front
-    from sfumato.methods.search import ask
-
-    answer = ask(
+    answer = sf.ask(
         load_front(folder, run),
         max_loss=max_loss,
         max_suppression=max_suppression,
@@ -126,11 +124,8 @@ def ask_command(
 
 
 def _print(answer: Answer) -> None:
-    from sfumato.base.text import percent
-    from sfumato.decide.sentences import k_and_l
-
     if answer.presets:
-        offer_presets(answer.presets)
+        _print_presets(answer.presets)
     else:
         put(answer.says)
         put(f"  limits: {answer.limits.says()}")
@@ -179,27 +174,3 @@ def _section(title: str, lines: list[str]) -> None:
         put(f"  {line}")
     if title == "The recoding":
         put()
-
-
-def floor_command(
-    folder: Annotated[Path, typer.Argument(help="The folder of a front of local recodings.")],
-    run: OwnRun = None,
-    as_json: AsJson = False,
-) -> None:
-    """Check the floor of a saved front from its prices, without the code that searched for them."""
-    from sfumato.base.text import number
-    from sfumato.measures.registry import K
-    from sfumato.methods.local.floor import check_front, refuse_unpriced
-    from sfumato.methods.registry import load_front
-
-    front = load_front(folder, run)
-    refuse_unpriced(front)  # before the table is read
-    proven = check_front(front, front.study.table())
-    if as_json:
-        emit({"proven": {str(k): loss for k, loss in proven.items()}})
-        return
-    losses = {int(point.values[K.name]): point.loss for point in front.points}
-    rows = [[number(k), f"{proven[k]:.3%}", f"{losses[k]:.3%}"] for k in proven]
-    table("Floors, proven by their prices", [K.name, "proven minimum loss", "best found"], rows, right={0, 1, 2})
-    put("Checked: in every box of the labels that holds k records, the k highest prices add up to at most what k")
-    put("records lose in it. So no recoding with these labels loses less than the sum of all prices: the floor.")

@@ -1,29 +1,23 @@
-"""`sfumato inspect`: look at a table, suggest roles, write a run file to start from.
-
-`sfumato audit`: every figure of a table as it stands; `sfumato measures`: what there is to measure.
-
-`sfumato sample`: the bundled data, or a synthetic census, as a folder to work in.
-
-`sfumato import`: projects of other tools become run files.
-"""
+"""`sfumato inspect` profiles a table and writes a run file to start from; `sfumato audit` measures a table."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from sfumato.auditing.audit import Audit, Figure, audit
+from sfumato.auditing.inspect import LEFT_OUT, Inspection, inspect
+from sfumato.base.files import refuse_existing, write_text
 from sfumato.base.text import number, percent
-from sfumato.cli.show import AsJson, Force, command, emit, note, put, table
+from sfumato.cli.show import AsJson, Force, emit, note, put, table
 from sfumato.data.settings import POSTGRESQL, SQLITE
-from sfumato.errors import InputError, counted, shortened
-
-if TYPE_CHECKING:
-    from sfumato.auditing.audit import Audit, Figure
-    from sfumato.auditing.inspect import Inspection
-
+from sfumato.errors import counted, shortened
+from sfumato.measures.units import title_of
+from sfumato.report.audit_page import audit_page
+from sfumato.study import read, write_run_file
 
 DEFAULT = Path("run.toml")
 
@@ -61,10 +55,6 @@ def inspect_command(
     as_json: AsJson = False,
 ) -> None:
     """Profile a table: values, what may mean missing, suggested roles, sets of columns that single people out."""
-    from sfumato.auditing.inspect import inspect
-    from sfumato.base.files import refuse_existing
-    from sfumato.study import write_run_file
-
     if output is not None:
         refuse_existing(output, overwrite=force)
     settings: dict[str, Any] = {
@@ -104,7 +94,7 @@ def inspect_command(
 
 
 def _seen_from(folder: Path, file: str) -> str:
-    """A path as the run file in a folder calls it."""
+    """Return a path relative to the folder of the run file."""
     if file.startswith(POSTGRESQL):
         return file
     kind = SQLITE if file.startswith(SQLITE) else ""
@@ -112,8 +102,6 @@ def _seen_from(folder: Path, file: str) -> str:
 
 
 def _print_inspection(inspection: Inspection) -> None:
-    from sfumato.auditing.inspect import LEFT_OUT
-
     rows = []
     left = sum(suggestion is LEFT_OUT for suggestion in inspection.suggestions)
     for column, suggestion in zip(inspection.columns, inspection.suggestions, strict=True):
@@ -148,7 +136,7 @@ def _print_inspection(inspection: Inspection) -> None:
 
 
 def _print_missing_costs(inspection: Inspection) -> None:
-    """Print what each rule would cost for each value that may mean missing."""
+    """Print the records that each rule would affect, for each value that may mean missing."""
     rows = [
         [word, counted(len(cost.columns), "column"), f"{cost.records:,}", rule, says]
         for word, cost in inspection.missing_costs.items()
@@ -186,10 +174,6 @@ def audit_command(
     as_json: AsJson = False,
 ) -> None:
     """Measure a table: k, ℓ, t, risks, uniques, losses, and which columns make the risk."""
-    from sfumato.auditing.audit import audit
-    from sfumato.base.files import refuse_existing, write_text
-    from sfumato.study import read
-
     if html is not None:
         refuse_existing(html, overwrite=force)
     study = read(run)
@@ -197,8 +181,6 @@ def audit_command(
         study = study.replace(data={"removed": removed})
     audited = audit(study, file)
     if html is not None:
-        from sfumato.report.audit_page import audit_page
-
         write_text(html, audit_page(audited, (file or Path(study.data.path)).name), overwrite=force, private=True)
     if as_json:
         emit(audited.as_dict())
@@ -208,32 +190,7 @@ def audit_command(
             note(f"page: {html}")
 
 
-Markdown = Annotated[bool, typer.Option("--markdown", help="The tables of docs/measures.md.")]
-
-
-def list_measures(as_json: AsJson = False, markdown: Markdown = False) -> None:
-    """List every measure, with its other names, its direction and what it says."""
-    from sfumato.measures.registry import documented, known_measures
-
-    measures = known_measures()
-    if as_json:
-        emit({name: each.as_dict() for name, each in measures.items()})
-        return
-    if markdown:
-        put("\n\n".join("\n".join(rows) for rows in documented().values()))
-        return
-    for kind in ("privacy", "loss"):
-        rows = [
-            [", ".join(m.names), "more" if m.direction == "max" else "less", m.sentence]
-            for m in measures.values()
-            if m.kind == kind
-        ]
-        table(f"{kind}: {len(rows)} measures", ["name", "better", "what it says"], rows)
-
-
 def _print_audit(audited: Audit) -> None:
-    from sfumato.measures.units import title_of
-
     classes = audited.classes
     released = classes.records - classes.suppressed_rows
     missing = f", {classes.table.left_out:,} left out (missing values)" if classes.table.left_out else ""
@@ -264,105 +221,9 @@ def _print_audit(audited: Audit) -> None:
 
 
 def _by_column(figure: Figure) -> str:
-    """The value of each sensitive column; of many, the worst."""
+    """Return the value of each sensitive column, or the worst of more than three."""
     columns = figure.columns or {}
     if len(columns) <= 3:
         return ", ".join(f"{name} {number(value)}" for name, value in columns.items())
     worst = next(name for name, value in columns.items() if value == figure.value)
     return f"worst of {len(columns)} columns: {worst}"
-
-
-CENSUS = "census"
-
-
-def sample_command(
-    name: Annotated[
-        str,
-        typer.Argument(help="The sample: adult, adult-complete (its complete rows, which the papers use), or census."),
-    ] = "adult",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The new folder [the sample's name].")] = None,
-    records: Annotated[
-        int | None, typer.Option(min=100, help="Rows of the census [1,000,000; with --groups 3,205,478].")
-    ] = None,
-    groups: Annotated[bool, typer.Option("--groups", help="A census for the groups system: planted groups.")] = False,
-    members: Annotated[int | None, typer.Option(min=1, help="With --groups: members of the group [14,263].")] = None,
-    areas: Annotated[int | None, typer.Option(min=2, help="With --groups: areas [1,238].")] = None,
-    state: Annotated[int | None, typer.Option(help="With --groups: restrict the run file to one state.")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same census.")] = 1,
-    as_json: AsJson = False,
-) -> None:
-    """Write a sample with a run file into a new folder: UCI Adult, or a synthetic census of any size."""
-    folder = output or Path(name)
-    size = {"records": records, "members": members, "areas": areas, "state": state}
-    given = {option: value for option, value in size.items() if value is not None}
-    if groups and name == CENSUS:
-        from sfumato.papers.groups import make_census
-
-        made = make_census(folder, seed=seed, **given)
-        run, following = made.run, "groups attack"
-        said = f"{len(made.census.areas):,} areas, {len(made.census.installations)} with an installation"
-    elif groups or given.keys() - {"records"}:
-        raise InputError(
-            "members, areas and state are of a census for the groups system", expected="sfumato sample census --groups"
-        )
-    else:
-        run, following = _write(name, folder, records, seed), "audit --run"
-        said = f"{run.parent} holds the table, its hierarchies and a run file."
-    if as_json:
-        emit({"run_file": str(run)})
-    else:
-        note(f"{said} Next: sfumato {following} {run}")
-
-
-def _write(name: str, folder: Path, records: int | None, seed: int) -> Path:
-    """A table about people, bundled or made."""
-    if name != CENSUS:
-        from sfumato.samples.samples import write_sample
-
-        return write_sample(name, folder)
-    from sfumato.cli.show import Watch
-    from sfumato.samples.samples import write_people
-
-    with Watch("rows") as watch:
-        return write_people(folder, records or 1_000_000, seed, watch)
-
-
-app = typer.Typer(help="Read a project of another tool into a run file.", no_args_is_help=True, rich_markup_mode=None)
-
-
-@app.command("arx")
-def arx(
-    project: Annotated[Path, typer.Argument(help="A project of ARX (.deid).")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The new folder: table, hierarchies, run file.")],
-    as_json: AsJson = False,
-) -> None:
-    """Read a project of ARX: table, attribute types, hierarchies, privacy models, suppression limit."""
-    from sfumato.import_projects.arx import import_arx
-
-    imported = import_arx(project, output)
-    if as_json:
-        emit(imported.as_dict())
-        return
-    for text in imported.notes:
-        note(f"note: {text}")
-    note(f"run file: {imported.run_file}. Next: {command('search', imported.run_file, '-o', 'front')}")
-
-
-@app.command("sdcmicro")
-def sdcmicro(
-    script: Annotated[Path, typer.Argument(help="An R script that calls createSdcObj.")],
-    table: Annotated[Path, typer.Argument(help="The table that the script reads, as a file that can be read here.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The run file to write.")] = Path("run.toml"),
-    force: Force = False,
-    as_json: AsJson = False,
-) -> None:
-    """Read the key variables, the weight and the sensitive variables of an sdcMicro script."""
-    from sfumato.import_projects.sdcmicro import import_sdcmicro
-
-    imported = import_sdcmicro(script, table, output, overwrite=force)
-    if as_json:
-        emit(imported.as_dict())
-        return
-    for text in imported.notes:
-        note(f"note: {text}")
-    note(f"run file: {imported.run_file}")

@@ -1,4 +1,4 @@
-"""`sfumato groups`: find where a group stands out, and hide it with the fewest changes."""
+"""`sfumato groups`: find the areas in which a group is concentrated, and protect them with the fewest changes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,28 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.base.files import refuse_existing, write_text
 from sfumato.base.text import number
-from sfumato.cli.show import AsJson, Force, emit, note, put, table
-from sfumato.errors import counted
+from sfumato.cli.show import AsJson, Force, Watch, emit, note, put, table
+from sfumato.errors import StudyError, counted, nearest
+from sfumato.methods.groups.attack.attack import attack as run_attack
+from sfumato.methods.groups.attack.attack import group_of
+from sfumato.methods.groups.attack.learners import ALL
+from sfumato.methods.groups.files import (
+    auxiliary_settings,
+    convert_extract,
+    read_auxiliary,
+    read_target,
+    read_whole,
+    save_microfile,
+    settings_of,
+    variables_for,
+)
+from sfumato.methods.groups.pages import attack_page
+from sfumato.methods.groups.signals import ranked
+from sfumato.methods.groups.swapped import staying_columns
+from sfumato.study import read
+from sfumato.study.groups import ATTACKERS
 
 app = typer.Typer(
     rich_markup_mode=None, help="Find where a group of people stands out, and protect it.", no_args_is_help=True
@@ -30,10 +49,6 @@ def harmonise(
     as_json: AsJson = False,
 ) -> None:
     """Map a file to the common attributes, and say what was dropped and why."""
-    from sfumato.base.files import refuse_existing
-    from sfumato.methods.groups.files import auxiliary_settings, read_auxiliary, read_target, save_microfile
-    from sfumato.study import read
-
     if output is not None:
         refuse_existing(output, overwrite=force)
     study = read(run)
@@ -57,9 +72,6 @@ def harmonise(
 @app.command()
 def variables(run: Run, auxiliary: Auxiliary = None, as_json: AsJson = False) -> None:
     """Show the linguistic variables; where none are declared, terms are proposed from the auxiliary file's values."""
-    from sfumato.methods.groups.files import auxiliary_settings, read_auxiliary, variables_for
-    from sfumato.study import read
-
     study = read(run)
     linguistic = variables_for(study, read_auxiliary(study, auxiliary_settings(study, auxiliary)))
     described = {
@@ -88,17 +100,7 @@ def attack(
     force: Force = False,
     as_json: AsJson = False,
 ) -> int:
-    """Learn the group from an auxiliary file, and see which areas it gives away."""
-    from sfumato.base.files import refuse_existing, write_text
-    from sfumato.cli.show import Watch
-    from sfumato.errors import StudyError, nearest
-    from sfumato.methods.groups.attack.attack import attack as run_attack
-    from sfumato.methods.groups.attack.learners import ALL
-    from sfumato.methods.groups.files import settings_of
-    from sfumato.methods.groups.swapped import staying_columns
-    from sfumato.study import read
-    from sfumato.study.groups import ATTACKERS
-
+    """Learn the group from an auxiliary file, and show which areas it reveals."""
     if attacker is not None and attacker not in ATTACKERS:
         raise StudyError(f'unknown attacker "{attacker}"', expected="an attacker", remedy=nearest(attacker, ATTACKERS))
     if html is not None:
@@ -110,8 +112,6 @@ def attack(
         attacks = run_attack(study, attacker, auxiliary, group, seeds, watch, columns)
     report = attacks[0].as_dict() | {"spread": [one.line() for one in attacks]}
     if html is not None:
-        from sfumato.methods.groups.pages import attack_page
-
         write_text(html, attack_page(report), overwrite=force, private=True)
     if as_json:
         emit(report)
@@ -129,13 +129,7 @@ def columns(
     count: Annotated[int, typer.Option("--count", min=1, help="Number of columns.")] = 25,
     as_json: AsJson = False,
 ) -> None:
-    """Rank the released columns by how well they tell the group, with what withholding or coarsening takes away."""
-    from sfumato.methods.groups.attack.attack import group_of
-    from sfumato.methods.groups.files import read_whole, settings_of
-    from sfumato.methods.groups.signals import ranked
-    from sfumato.methods.groups.swapped import staying_columns
-    from sfumato.study import read
-
+    """Rank the released columns by how well they identify the group, also if they are withheld or coarsened."""
     study = read(run)
     settings, name = settings_of(study), group_of(study, group)
     listed = [
@@ -231,9 +225,6 @@ def ipums(
     as_json: AsJson = False,
 ) -> None:
     """Convert an IPUMS extract to Parquet, a chunk at a time, for recipe = "ipums"."""
-    from sfumato.base.files import refuse_existing
-    from sfumato.methods.groups.files import convert_extract
-
     refuse_existing(output, overwrite=force)
     rows, columns = convert_extract(ddi, output, data, overwrite=force)
     if as_json:

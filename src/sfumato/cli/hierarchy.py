@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from sfumato.base.files import refuse_existing
 from sfumato.cli.show import AsJson, Force, emit, note, put
-from sfumato.errors import counted
-
-if TYPE_CHECKING:
-    from sfumato.data.source import Source
-    from sfumato.hierarchies import Hierarchy
-
+from sfumato.data.codebook import shown_values
+from sfumato.data.open import open_source
+from sfumato.data.profile import values_of
+from sfumato.data.settings import DataSettings, Role
+from sfumato.data.source import Source
+from sfumato.errors import HierarchyError, InputError, counted
+from sfumato.hierarchies import Hierarchy, load, save
+from sfumato.hierarchies.hierarchy import draw
+from sfumato.hierarchies.recipes import builder, recipe
+from sfumato.study import read
+from sfumato.tables.compress import secret_hierarchy
+from sfumato.tables.domain import domain_of
 
 app = typer.Typer(rich_markup_mode=None, help="Check, build and show generalization hierarchies.", no_args_is_help=True)
 
@@ -37,8 +44,6 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Check that a file is a hierarchy, and that it covers a column's values."""
-    from sfumato.hierarchies import load
-
     tree = load(file, name=column, separator=separator, header=header)
     counts = _counts(data, run, column or tree.name, tree) if data or run else None
     levels = [len(labels) for labels in tree.levels]
@@ -70,10 +75,7 @@ def show(
     children: Annotated[int, typer.Option("--most", min=1, help="Children to draw per node.")] = 12,
     as_json: AsJson = False,
 ) -> None:
-    """Draw a hierarchy as a tree, with how many records stand under each label."""
-    from sfumato.hierarchies import load
-    from sfumato.hierarchies.hierarchy import draw
-
+    """Draw a hierarchy as a tree, with the number of records below each label."""
     tree = load(file, name=column, separator=separator, header=header)
     counts = _counts(data, run, column or tree.name, tree) if data or run else None
     shown = _shown(data, run, column or tree.name, tree) if data or run else {}
@@ -110,11 +112,6 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Build a hierarchy from the values of a column, and write it as a level table."""
-    from sfumato.base.files import refuse_existing
-    from sfumato.data.profile import values_of
-    from sfumato.hierarchies import save
-    from sfumato.hierarchies.recipes import builder, recipe
-
     refuse_existing(output, overwrite=force)
     options: dict[str, Any] = {
         "widths": width,
@@ -140,8 +137,6 @@ def build(
 
 
 def _numbers(text: str) -> list[float]:
-    from sfumato.errors import InputError
-
     try:
         return [float(point) for point in text.split(",")]
     except ValueError:
@@ -149,10 +144,7 @@ def _numbers(text: str) -> list[float]:
 
 
 def _counts(data: Path | None, run: Path | None, column: str, tree: Hierarchy) -> dict[str, int]:
-    """The column's values, after checking that the hierarchy covers them."""
-    from sfumato.data.profile import values_of
-    from sfumato.tables.domain import domain_of
-
+    """Count the values of the column, and check that the hierarchy covers them."""
     source = _source(data, run, ())
     counts = values_of(source, column)
     with _discreet(run, column):
@@ -161,21 +153,14 @@ def _counts(data: Path | None, run: Path | None, column: str, tree: Hierarchy) -
 
 
 def _shown(data: Path | None, run: Path | None, column: str, tree: Hierarchy) -> dict[str, str]:
-    """How labels are shown whose meaning the codebook of the table says."""
-    from sfumato.data.codebook import shown_values
-
+    """Return the labels that have a meaning in the codebook of the table, with that meaning."""
     labels = (label for level in tree.levels for label in level)
     return shown_values(labels, _source(data, run, ()).codebook.column(column).values)
 
 
 @contextmanager
 def _discreet(run: Path | None, column: str) -> Iterator[None]:
-    """Errors about a column that a run file calls sensitive do not show its values."""
-    from sfumato.data.settings import Role
-    from sfumato.errors import HierarchyError
-    from sfumato.study import read
-    from sfumato.tables.compress import secret_hierarchy
-
+    """Hide the values in errors about a column that the run file declares sensitive."""
     try:
         yield
     except HierarchyError:
@@ -185,9 +170,5 @@ def _discreet(run: Path | None, column: str) -> Iterator[None]:
 
 
 def _source(data: Path | None, run: Path | None, na: tuple[str, ...]) -> Source:
-    from sfumato.data.open import open_source
-    from sfumato.data.settings import DataSettings
-    from sfumato.study import read
-
     settings = DataSettings(path=str(data), na=na)
     return open_source(settings) if run is None else read(run).source(data)

@@ -1,6 +1,6 @@
-"""`sfumato publish`, `sfumato verify`, `sfumato apply`: write a release, check it again, use its plan on other data.
+"""`sfumato publish`, `verify` and `apply`: write a release, check it, and apply its plan to another table.
 
-`sfumato releases`: what the ledger knows, and releases that never left.
+`sfumato releases` lists the ledger, and withdraws releases that were never handed out.
 """
 
 from __future__ import annotations
@@ -8,17 +8,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from sfumato.base.files import refuse_existing_folder
 from sfumato.base.text import number
-from sfumato.cli.show import AsJson, OwnRun, command, emit, note, put, table
-from sfumato.errors import counted
-
-if TYPE_CHECKING:
-    from sfumato.release.publish import Release
-
+from sfumato.cli.show import AsJson, OwnRun, Watch, command, emit, note, put, table
+from sfumato.decide.offers import with_suppression
+from sfumato.decide.pick import pick
+from sfumato.errors import InputError, counted
+from sfumato.methods.apply import apply_plan
+from sfumato.methods.publish import publish, verify
+from sfumato.methods.registry import load_front, system_named
+from sfumato.release.history.ledger import Ledger
+from sfumato.release.publish import Release
+from sfumato.report.release_pages import whole_of, whole_sentences
+from sfumato.study.methods import METHODS
 
 Accept = Annotated[
     list[str] | None,
@@ -54,14 +60,6 @@ def publish_command(
     as_json: AsJson = False,
 ) -> None:
     """Write a point of a front as a release: change the table, read the file back, measure it, write the reports."""
-    from sfumato.base.files import refuse_existing_folder
-    from sfumato.cli.show import Watch
-    from sfumato.decide.offers import with_suppression
-    from sfumato.decide.pick import pick
-    from sfumato.errors import InputError
-    from sfumato.methods.publish import publish
-    from sfumato.methods.registry import load_front, system_named
-
     refuse_existing_folder(output.absolute())
     front = load_front(out, run)
     if point is None and "chosen" not in front.details:
@@ -75,7 +73,7 @@ def publish_command(
     if suppress_below is not None or diversity_below is not None:
         front = with_suppression(front, 0 if point is None else point, suppress_below or 0, diversity_below or 0)
     if keep:
-        if front.system != "channel":
+        if not METHODS[front.system].keeps_columns:
             raise InputError("keep names columns beside a disguised one", expected="a front of the channel system")
         front = replace(front, study=front.study.replace(channel={"keep": tuple(keep)}))
     accepted = parse_accepted(accept or ())
@@ -86,13 +84,10 @@ def publish_command(
 
 
 def show_release(release: Release, as_json: bool, source: str | Path) -> None:
-    """What was measured on the written file, what was accepted, and what may leave.
+    """Print what was measured on the written file, what was accepted, and what may be handed out.
 
-    `source` is what the rows can be compared with: a run file that names the table, or the table itself.
+    `source` is a run file that names the table, or the table itself: the rows can be compared with it.
     """
-    from sfumato.methods.registry import system_named
-    from sfumato.report.release_pages import whole_of, whole_sentences
-
     if as_json:
         emit(release.as_dict())
         return
@@ -128,8 +123,6 @@ def verify_command(
     as_json: AsJson = False,
 ) -> int:
     """Check a release again: every file, every figure, and with the source every row. Exit 4 on a difference."""
-    from sfumato.methods.publish import verify
-
     checked = verify(folder, source, engine=engine, other_version=other_version)
     if as_json:
         emit(checked.as_dict())
@@ -153,9 +146,7 @@ def verify_command(
 
 
 def parse_accepted(given: Sequence[str]) -> dict[str, str]:
-    """Acceptances as they stand on a command line: RULE=REASON, or RULE:COLUMN=REASON."""
-    from sfumato.errors import InputError
-
+    """Return the acceptances that a command line gives as RULE=REASON or RULE:COLUMN=REASON."""
     parsed = {}
     for text in given:
         key, equals, reason = text.partition("=")
@@ -180,8 +171,6 @@ def apply_command(
     as_json: AsJson = False,
 ) -> None:
     """Publish another table with a saved plan: a release of its own, measured and held to the policy."""
-    from sfumato.methods.apply import apply_plan
-
     release = apply_plan(
         folder,
         new_file,
@@ -203,9 +192,7 @@ def releases_command(
     reason: Annotated[str, typer.Option(help="The reason, kept in the ledger.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """List the releases that new ones are compared with; withdraw one that nobody outside has seen."""
-    from sfumato.release.history.ledger import Ledger
-
+    """List the releases that new ones are compared with; withdraw one that was never handed out."""
     ledger = Ledger()
     if withdraw is not None:
         entry = ledger.withdraw(withdraw, reason)

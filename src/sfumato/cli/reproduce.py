@@ -1,18 +1,29 @@
-"""`sfumato reproduce`: the tables of the papers beside ours."""
+"""`sfumato reproduce`: the tables of the papers next to ours; `sfumato baselines`: the loss of other recodings."""
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from sfumato.base.files import refuse_existing, write_text
 from sfumato.cli.show import AsJson, Force, emit, note, put, table
-
-if TYPE_CHECKING:
-    from sfumato.papers.channel import Panel
-    from sfumato.papers.lattice import Reproduced
-
+from sfumato.measures.registry import K
+from sfumato.methods.channel.optrr import OptrrSettings
+from sfumato.methods.channel.pages import paper_page
+from sfumato.methods.registry import load_front
+from sfumato.papers import groups as reproduce
+from sfumato.papers.baselines import baselines
+from sfumato.papers.baselines_page import draw_baselines, row_cells, sentences
+from sfumato.papers.channel import Panel, reproduce_channel
+from sfumato.papers.cuts import reproduce_cuts, shown
+from sfumato.papers.groups import PAPER_AREAS, PAPER_MEMBERS, PAPER_RECORDS, make_census
+from sfumato.papers.lattice import Reproduced, reproduce_lattice
+from sfumato.report.page import page
+from sfumato.study import read
+from sfumato.version import __version__
 
 app = typer.Typer(rich_markup_mode=None, help="Reproduce the tables of the papers.", no_args_is_help=True)
 Html = Annotated[Path | None, typer.Option("--html", help="Also write a page.")]
@@ -27,8 +38,6 @@ def lattice(
     as_json: AsJson = False,
 ) -> None:
     """Tables 1b and 2 of the property-based generalization paper, on the bundled Adult table."""
-    from sfumato.papers.lattice import reproduce_lattice
-
     _refuse_existing(html, force)
     reproduced = reproduce_lattice(seeds, progress=lambda done, total: note(f"row {done} of {total}"))
     rows = [_cells(row) for row in reproduced]
@@ -48,8 +57,6 @@ def cuts(
     as_json: AsJson = False,
 ) -> None:
     """The questions of the privacy-versus-data-quality paper, on the bundled Adult table."""
-    from sfumato.papers.cuts import reproduce_cuts, shown
-
     _refuse_existing(html, force)
     reproduced = reproduce_cuts(
         seeds, progress=lambda done, total: note(f"search {done} of {total}"), generations=generations
@@ -75,18 +82,12 @@ def cuts(
 
 
 def _refuse_existing(html: Path | None, force: bool) -> None:
-    """Before hours of work: a page that exists is not written over."""
-    from sfumato.base.files import refuse_existing
-
+    """Refuse a page that exists before the hours of work begin."""
     if html is not None:
         refuse_existing(html, overwrite=force)
 
 
 def _write_page(html: Path | None, force: bool, **about: object) -> None:
-    from sfumato.base.files import write_text
-    from sfumato.report.page import page
-    from sfumato.version import __version__
-
     if html is not None:
         write_text(html, page("table.html", version=__version__, **about), overwrite=force)
 
@@ -129,11 +130,6 @@ def channel(
     as_json: AsJson = False,
 ) -> None:
     """Figures 4 and 5 of the OptRR paper: Warner, OptRR, square matrices, and the certified bound."""
-    from sfumato.base.files import write_text
-    from sfumato.methods.channel.optrr import OptrrSettings
-    from sfumato.methods.channel.pages import paper_page
-    from sfumato.papers.channel import reproduce_channel
-
     generations = generations or OptrrSettings.generations
 
     _refuse_existing(html, force)
@@ -216,11 +212,6 @@ def groups(
     as_json: AsJson = False,
 ) -> None:
     """The numbers of the group anonymity paper; its experiment on Hawaii and on a synthetic census."""
-    import tempfile
-
-    from sfumato.papers import groups as reproduce
-    from sfumato.papers.groups import PAPER_AREAS, PAPER_MEMBERS, PAPER_RECORDS, make_census
-
     _refuse_existing(html, force)
     rows = reproduce.golden_rows()
     lines = [] if data is None else reproduce.hawaii_lines(data, range(1, seeds + 1), note)
@@ -248,3 +239,42 @@ GROUPS_LEAD = (
     "On the census the truth is what was planted; outliers that an area's size and chance explain are set aside, "
     "in place of the paper's expert, and the figures without that stand beside."
 )
+
+
+def baselines_command(
+    run: Annotated[Path, typer.Argument(help="The run file.")],
+    front: Annotated[
+        list[Path] | None,
+        typer.Option(help="The folder of a front to compare with them; may be repeated, once per system."),
+    ] = None,
+    k: Annotated[list[int] | None, typer.Option("--k", help="A required k; may be repeated.")] = None,
+    l: Annotated[int, typer.Option("--l", help="Minimum number of different sensitive values in every class.")] = 1,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only these methods: lattice_optimum, datafly, mondrian_strict, mondrian_relaxed, mondrian_even."
+        ),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A page to write.")] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare with Mondrian, Datafly and the best node of the lattice: what each kind of recoding costs."""
+    if output is not None:
+        refuse_existing(output, overwrite=force)
+    fronts = [load_front(folder) for folder in front or []]
+    costs = baselines(read(run), k or None, l=l, fronts=fronts, methods=method or None)
+    if output is not None:
+        draw_baselines(costs, output, fronts, overwrite=force)
+    if as_json:
+        emit(costs.as_dict())
+        return
+    rows = sorted(costs.rows, key=lambda row: (row.asked, costs.methods.index(row.method)))
+    heads = ["method", "k required", K.label, "l", "loss", "suppressed", "classes", "labels", ""]
+    table("What each kind of recoding costs", heads, [row_cells(row) for row in rows], right=set(range(1, 8)))
+    for sentence in sentences(costs):
+        put(sentence)
+    for remark in costs.notes:
+        note(remark)
+    if output is not None:
+        note(f"page: {output}")

@@ -1,36 +1,46 @@
-"""`sfumato search`, `sfumato compare`, `sfumato map`: find the front, look at it.
+"""`sfumato search`, `compare` and `map`: find a front and look at it.
 
-`sfumato predict`: what a run will cost, before it is run; and how well that was guessed, afterwards.
-
-`sfumato baselines`: what other kinds of recoding cost, beside our own fronts.
+`sfumato predict` estimates the cost of a run, and compares an earlier estimate with what the run took. `sfumato floor`
+checks the lower bound of a saved front from the dual prices that are saved with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from sfumato.auditing.uniqueness import identifying_sentence, released_alone
+from sfumato.base.files import refuse_existing
+from sfumato.base.settings import parse_toml
 from sfumato.base.text import number, percent
 from sfumato.cli.show import AsJson, Force, OwnRun, Watch, command, counted_plans, emit, note, put, same_command, table
-
-if TYPE_CHECKING:
-    from sfumato.front import Front
-    from sfumato.study import Study
-
+from sfumato.decide.floor import BELOW, floor_levels, ratios, why_not, with_floor
+from sfumato.errors import InputError, StudyError
+from sfumato.front import Front, compare_fronts
+from sfumato.measures.registry import K
+from sfumato.methods.local.floor import check_front, refuse_unpriced
+from sfumato.methods.publish import draw
+from sfumato.methods.registry import load_front, system_named
+from sfumato.methods.run import Run
+from sfumato.methods.search import foresee, run_search
+from sfumato.prediction import compared, predict
+from sfumato.study import SearchSettings, Study, read
+from sfumato.study.methods import ALGORITHMS, METHODS, WITH_PROBLEMS, listed
 
 MOST_ROWS = 40
-SYSTEMS = "lattice, cuts, channel, groups, local or cells"  # as the registry has them, which help does not load
+SYSTEMS = listed(tuple(METHODS))
+ALGORITHM_HELP = "; for ".join(
+    f"{'' if name == SearchSettings().system else f'{name} '}{listed(known)}" for name, known in ALGORITHMS.items()
+)
 
 
 def search(
     run: Annotated[Path, typer.Argument(help="The run file.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A new folder for the front.")] = None,
-    algorithm: Annotated[
-        str | None, typer.Option(help="exact, exhaustive, pbg_ea or best_first; for cuts memetic or nsga2.")
-    ] = None,
+    algorithm: Annotated[str | None, typer.Option(help=f"{ALGORITHM_HELP}.")] = None,
     system: Annotated[str | None, typer.Option(help=f"{SYSTEMS}, instead of the run file's.")] = None,
     problem: Annotated[int | None, typer.Option(min=1, max=4, help="One of the four problems of cuts.")] = None,
     max_suppression: Annotated[
@@ -57,12 +67,6 @@ def search(
     as_json: AsJson = False,
 ) -> int:
     """Find the front of a table: every plan that no other one beats, by the system that the run file names."""
-    from sfumato.errors import InputError
-    from sfumato.methods.registry import system_named
-    from sfumato.methods.run import Run
-    from sfumato.methods.search import foresee, run_search
-    from sfumato.study import read
-
     if output is not None and output.exists() and not resume:
         raise InputError(f"{output} already exists", expected="a new folder", remedy="another name with -o")
     if output is not None and not output.absolute().parent.is_dir():
@@ -70,7 +74,7 @@ def search(
     state = None if output is None else output.absolute().parent / f".{output.name}.state"
     changed = {"algorithm": algorithm, "threads": threads, "evaluations": evaluations}
     changed = {name: value for name, value in changed.items() if value is not None}
-    study = _turned_to(read(run).with_values(_settings(setting or ())), system, problem, max_suppression)
+    study = _with_options(read(run).with_values(_settings(setting or ())), system, problem, max_suppression)
     study = study.with_search(**changed) if changed else study
     study = study if seed is None else study.with_seed(seed)
     if state is not None and state.exists() and not resume:
@@ -107,10 +111,8 @@ def search(
 
 
 def _warn_identifying(front: Front) -> None:
-    """Name the columns that a release of any point would be refused for."""
-    from sfumato.auditing.uniqueness import identifying_sentence, released_alone
-
-    if not front.recodes and front.system not in ("local", "cells"):
+    """Name the columns that make `publish` refuse a release of any point."""
+    if not (front.recodes or METHODS[front.system].by_record):
         return  # what else goes into the file is said when it is published
     limit = front.study.policy.identifying
     for one in released_alone(front.study):
@@ -118,10 +120,7 @@ def _warn_identifying(front: Front) -> None:
 
 
 def _settings(given: Sequence[str]) -> list[tuple[tuple[str, ...], Any]]:
-    """Settings as they stand on a command line: SECTION.KEY=VALUE, where the value is TOML or plain text."""
-    from sfumato.base.settings import parse_toml
-    from sfumato.errors import InputError, StudyError
-
+    """Return the settings that a command line gives as SECTION.KEY=VALUE, where the value is TOML or plain text."""
     settings = []
     for text in given:
         key, equals, value = text.partition("=")
@@ -142,10 +141,6 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Compare two fronts: hypervolume, who dominates whom, and how far each is from a floor that one of them has."""
-    from sfumato.decide.floor import BELOW
-    from sfumato.front import compare_fronts
-    from sfumato.methods.registry import load_front
-
     fronts = load_front(one), load_front(two)
     comparison = compare_fronts(*fronts)
     floors = [_ratios(front, fronts) for front in fronts]
@@ -164,9 +159,7 @@ def compare(
 
 
 def _ratios(front: Front, fronts: tuple[Front, Front]) -> tuple[float, float] | None:
-    """How far a front is from the floor of the first of two that has one that holds for it."""
-    from sfumato.decide.floor import floor_levels, ratios, why_not
-
+    """Return the ratios of a front to the lower bound of the first front whose bound holds for it."""
     holding = [other for other in fronts if not why_not(front, other)]
     return ratios(front, floor_levels(holding[0])) if holding else None
 
@@ -186,11 +179,6 @@ def draw_map(
     as_json: AsJson = False,
 ) -> None:
     """Draw the risk–utility map of a front as a page."""
-    from sfumato.base.files import refuse_existing
-    from sfumato.decide.floor import with_floor
-    from sfumato.methods.publish import draw
-    from sfumato.methods.registry import load_front
-
     target = output or folder / "map.html"
     front = load_front(folder, run)
     if floor is not None:
@@ -205,21 +193,18 @@ def draw_map(
         note(f"map: {target}")
 
 
-def _turned_to(study: Study, system: str | None, problem: int | None, max_suppression: float | None) -> Study:
-    """The study turned to another system, problem or limit."""
-    from sfumato.errors import InputError
-    from sfumato.study import SearchSettings
-
+def _with_options(study: Study, system: str | None, problem: int | None, max_suppression: float | None) -> Study:
+    """Return the study with another method, problem or limit."""
     settings: dict[str, Any] = {} if max_suppression is None else {"max_suppression": max_suppression}
     if problem is not None:
-        named = system or (study.system if "system" in study.search.model_fields_set else "cuts")
-        if named != "cuts":
+        named = system or (study.system if "system" in study.search.model_fields_set else WITH_PROBLEMS)
+        if named != WITH_PROBLEMS:
             raise InputError(
                 f"the system is {named}, which has no problems",
-                expected="the system cuts, which has the four problems",
-                remedy=f"--system cuts, or leave --problem {problem} out",
+                expected=f"the system {WITH_PROBLEMS}, which has the four problems",
+                remedy=f"--system {WITH_PROBLEMS}, or leave --problem {problem} out",
             )
-        system = "cuts"
+        system = named
         settings |= {"problem": problem, "objectives": SearchSettings().objectives, "suppression": None}
     if system is not None and system != study.system:
         settings |= {"system": system}
@@ -227,7 +212,7 @@ def _turned_to(study: Study, system: str | None, problem: int | None, max_suppre
 
 
 def _shown(front: Front) -> list[int]:
-    """The ids of the points that are shown: all, or an even choice."""
+    """Return the ids of the points that are printed: all, or an even choice."""
     last = len(front.points) - 1
     if last < MOST_ROWS:
         return list(range(last + 1))
@@ -235,8 +220,6 @@ def _shown(front: Front) -> list[int]:
 
 
 def _print(front: Front) -> None:
-    from sfumato.methods.registry import system_named
-
     system = system_named(front.system)
     put(f"{counted_plans(len(front.points), system.plans)}: {front.how}, in {front.seconds:.1f} s")
     put(f"{front.left_out_says}; they are in every loss\n" if front.left_out else "")
@@ -264,10 +247,6 @@ def predict_command(
     as_json: AsJson = False,
 ) -> None:
     """Predict rows, distinct tuples, evaluations, processor time and memory of a run, stage by stage."""
-    from sfumato.methods.registry import load_front
-    from sfumato.prediction import compared, predict
-    from sfumato.study import read
-
     happened: dict[str, Any] | None = None
     if against is not None:
         happened = load_front(against).as_dict()
@@ -296,47 +275,20 @@ def _times(guess: float, fact: float) -> str:
     return f"{guess / fact:.2f}" if fact else "–"
 
 
-def baselines_command(
-    run: Annotated[Path, typer.Argument(help="The run file.")],
-    front: Annotated[
-        list[Path] | None,
-        typer.Option(help="The folder of a front to compare with them; may be repeated, once per system."),
-    ] = None,
-    k: Annotated[list[int] | None, typer.Option("--k", help="A required k; may be repeated.")] = None,
-    l: Annotated[int, typer.Option("--l", help="Minimum number of different sensitive values in every class.")] = 1,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Only these methods: lattice_optimum, datafly, mondrian_strict, mondrian_relaxed, mondrian_even."
-        ),
-    ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A page to write.")] = None,
-    force: Force = False,
+def floor_command(
+    folder: Annotated[Path, typer.Argument(help="The folder of a front of local recodings.")],
+    run: OwnRun = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare with Mondrian, Datafly and the best node of the lattice: what each kind of recoding costs."""
-    from sfumato.base.files import refuse_existing
-    from sfumato.measures.registry import K
-    from sfumato.methods.registry import load_front
-    from sfumato.papers.baselines import baselines
-    from sfumato.papers.baselines_page import draw_baselines, row_cells, sentences
-    from sfumato.study import read
-
-    if output is not None:
-        refuse_existing(output, overwrite=force)
-    fronts = [load_front(folder) for folder in front or []]
-    costs = baselines(read(run), k or None, l=l, fronts=fronts, methods=method or None)
-    if output is not None:
-        draw_baselines(costs, output, fronts, overwrite=force)
+    """Check the floor of a saved front from its prices, without the code that searched for them."""
+    front = load_front(folder, run)
+    refuse_unpriced(front)  # before the table is read
+    proven = check_front(front, front.study.table())
     if as_json:
-        emit(costs.as_dict())
+        emit({"proven": {str(k): loss for k, loss in proven.items()}})
         return
-    rows = sorted(costs.rows, key=lambda row: (row.asked, costs.methods.index(row.method)))
-    heads = ["method", "k required", K.label, "l", "loss", "suppressed", "classes", "labels", ""]
-    table("What each kind of recoding costs", heads, [row_cells(row) for row in rows], right=set(range(1, 8)))
-    for sentence in sentences(costs):
-        put(sentence)
-    for remark in costs.notes:
-        note(remark)
-    if output is not None:
-        note(f"page: {output}")
+    losses = {int(point.values[K.name]): point.loss for point in front.points}
+    rows = [[number(k), f"{proven[k]:.3%}", f"{losses[k]:.3%}"] for k in proven]
+    table("Floors, proven by their prices", [K.name, "proven minimum loss", "best found"], rows, right={0, 1, 2})
+    put("Checked: in every box of the labels that holds k records, the k highest prices add up to at most what k")
+    put("records lose in it. So no recoding with these labels loses less than the sum of all prices: the floor.")

@@ -13,7 +13,9 @@ from typing import Annotated
 
 import typer
 
+from sfumato.base.doctor import examine
 from sfumato.cli.show import AsJson, emit, put, table
+from sfumato.errors import InputError
 
 NEEDED = ("fastapi", "uvicorn")
 
@@ -29,8 +31,6 @@ def serve_command(
     upload_limit: Annotated[float, typer.Option(min=0.001, help="The largest upload, in gigabytes.")] = 2.0,
 ) -> None:
     """Open the workbench: explore, decide and release in a browser, on this machine alone."""
-    from sfumato.errors import InputError
-
     absent = [name for name in NEEDED if find_spec(name) is None]
     if absent:
         raise InputError(
@@ -40,21 +40,18 @@ def serve_command(
         )
     if "--debug" in sys.argv:  # workers inherit it, and print the traces of faults
         os.environ["SFUMATO_DEBUG"] = "1"
-    from sfumato.web import serve
-    from sfumato.web.app import Options
+    from sfumato.web import app, serve  # needs the web extra
 
     if link:
         serve.link(folder, browser=browser)
         return
     at_once = jobs or max(os.cpu_count() or 2, 2)
-    options = Options(gigabytes=memory, jobs=at_once, upload_bytes=int(upload_limit * (1 << 30)))
+    options = app.Options(gigabytes=memory, jobs=at_once, upload_bytes=int(upload_limit * (1 << 30)))
     serve.serve(folder, host=host, port=port, browser=browser, options=options)
 
 
 def doctor_command(as_json: AsJson = False) -> int:
     """Say which versions are installed, where things are kept, and what is missing for which feature."""
-    from sfumato.base.doctor import examine
-
     examined = examine()
     if as_json:
         emit(examined.as_dict())

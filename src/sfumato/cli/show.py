@@ -1,10 +1,7 @@
-"""Shared manners of the commands: JSON on stdout, tables for people, notes beside them.
+"""What all commands share: output as JSON or tables, progress on a terminal, Ctrl-C, and quoted commands.
 
-How far long work is, on a terminal; Ctrl-C stops it and keeps the best so far, a second one ends it.
-
-Stages that read or write rows cannot be stopped half-way: there the first Ctrl-C ends the work, and nothing is left.
-
-Commands that are printed for people: quoted, so that they can be pasted into a shell.
+The first Ctrl-C stops a search and keeps the best so far. A stage that reads or writes rows has no such result, so
+there the first Ctrl-C ends the work. Printed commands can be pasted into a shell.
 """
 
 from __future__ import annotations
@@ -21,16 +18,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import Annotated, Any, Self
 
 import typer
 
 from sfumato.base.progress import Stage, active
 from sfumato.errors import SfumatoWarning
-
-if TYPE_CHECKING:
-    from sfumato.decide import Preset
-
 
 OwnRun = Annotated[
     Path | None, typer.Option("--run", help="A run file of yours that names the table, for a folder made elsewhere.")
@@ -41,11 +34,11 @@ STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists; never an input of the command.")]
 
 
-WIDTH = 160  # letters of a line that no terminal shows
+WIDTH = 160  # letters of a line where the output is not a terminal
 
 
 def shown(text: str) -> str:
-    """A text as a terminal can be given it: what would steer the terminal is written as an escape.
+    """Return a text with its control characters written as escapes, so that data cannot control the terminal.
 
     >>> print(shown("red \x1b[31m"))
     red \\x1b[31m
@@ -54,25 +47,25 @@ def shown(text: str) -> str:
 
 
 def emit(record: dict[str, Any]) -> None:
-    """Print JSON; a number that JSON lacks would be a fault of ours."""
+    """Print JSON; an infinite number raises, because JSON has none."""
     readable = (sys.stdout.encoding or "").lower() in ("utf-8", "utf8")
     text = json.dumps(record, ensure_ascii=not readable, allow_nan=False)
     print(STEERING.sub(lambda record: f"\\u{ord(record[0]):04x}", text))
 
 
 def put(text: str = "") -> None:
-    """Print a line of the result for people."""
+    """Print a line of the result."""
     print(shown(text))
 
 
 def note(text: str) -> None:
-    """Tell the person something that is not the result."""
+    """Print a message that is not part of the result, on stderr."""
     print(shown(text), file=sys.stderr)
 
 
 @contextmanager
 def warnings_noted() -> Iterator[None]:
-    """Tell the person our own warnings as notes; those of others appear as they always do."""
+    """Print warnings of the package as notes, and leave those of other packages as they are."""
 
     def show_warning(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
         if issubclass(category, SfumatoWarning):
@@ -87,36 +80,30 @@ def warnings_noted() -> Iterator[None]:
         yield
 
 
-def offer_presets(presets: Sequence[Preset]) -> None:
-    """Print common limits with the points they lead to, where no limit was given."""
-    put("No limit was given, so nothing is recommended. Common limits, and the release of least loss within each:")
-    for preset in presets:
-        option = f"--{preset.limit.replace('_', '-')} {preset.value:g}"
-        put(f"  {option:<16} {preset.says}")
-
-
 def table(title: str, columns: list[str], rows: list[list[str]], right: set[int] | None = None) -> None:
-    """Print a table for people: as it is where it fits, else with rich, which folds its cells."""
+    """Print a table: in plain columns where it fits, else with rich, which folds its cells."""
     if not sys.stdout.isatty() and (lines := _aligned([columns, *rows], right or set())):
         print("\n".join([shown(title), *lines, ""]))
         return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from rich import console as consoles
+    from rich import table as tables
+    from rich import text as texts
 
-    drawn = Table(header_style="dim", box=None, pad_edge=False)
+    drawn = tables.Table(header_style="dim", box=None, pad_edge=False)
     for number, name in enumerate(columns):
-        drawn.add_column(Text(shown(name)), justify="right" if number in (right or set()) else "left", overflow="fold")
+        drawn.add_column(
+            texts.Text(shown(name)), justify="right" if number in (right or set()) else "left", overflow="fold"
+        )
     for row in rows:
-        drawn.add_row(*[Text(shown(cell)) for cell in row])
-    console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
-    console.print(Text(shown(title), style="bold"))  # as the title of a narrow table it would be folded
+        drawn.add_row(*[texts.Text(shown(cell)) for cell in row])
+    console = consoles.Console(width=None if sys.stdout.isatty() else WIDTH)
+    console.print(texts.Text(shown(title), style="bold"))  # as the title of a narrow table it would be folded
     console.print(drawn)
     console.print()
 
 
 def _aligned(rows: Sequence[Sequence[str]], right: set[int]) -> list[str]:
-    """The rows with their columns under each other; none if they do not fit, or have letters of other widths."""
+    """Return the rows in aligned columns; none if they do not fit, or have letters of other widths."""
     cells = [[shown(cell) for cell in row] for row in rows]
     if not all(cell.isascii() and "\n" not in cell and "\t" not in cell for row in cells for cell in row):
         return []
@@ -128,17 +115,17 @@ def _aligned(rows: Sequence[Sequence[str]], right: set[int]) -> list[str]:
 
 
 STOPPABLE = ("search",)  # stages whose best so far can be kept
-LONG = 10.0  # seconds of work after which its stages are stage_summary
+LONG = 10.0  # seconds of work from which its stages are summarised
 
 
 def say(text: str) -> None:
-    """One line on a terminal that gives way to the next."""
+    """Print a line on a terminal in place of the one before."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
 class StageLine:
-    """Says on a terminal which stage is under way, how far it is, and when it may end."""
+    """Line on a terminal with the stage that runs, its progress, and the expected time that is left."""
 
     def __init__(self) -> None:
         self._name, self._began = "", time.monotonic()
@@ -152,7 +139,7 @@ class StageLine:
 
 
 def stage_summary(stages: Sequence[Stage]) -> str:
-    """The stages of long work in a line; nothing where it was short."""
+    """Return the stages of long work in a line; an empty text for short work."""
     if sum(stage.seconds for stage in stages) < LONG:
         return ""
     spent: dict[str, float] = {}
@@ -164,10 +151,10 @@ def stage_summary(stages: Sequence[Stage]) -> str:
 
 
 class Watch:
-    """Called with (done, total); returns True when the work should stop.
+    """Progress of long work on a terminal: called with (done, total), returns True when the work should stop.
 
-    Where nothing of unfinished work can be kept (`keeps` is false), the first Ctrl-C ends it at once. `late` says
-    afterwards that the time was over, `cut` that it was over before the work was done.
+    Where unfinished work has no result (`keeps` is false), the first Ctrl-C ends it at once. Afterwards, `late` is true
+    if the time limit passed, and `cut` if it passed before the work was done.
     """
 
     def __init__(self, unit: str, seconds: float | None = None, *, keeps: bool = True) -> None:
@@ -210,7 +197,7 @@ _given: ContextVar[tuple[str, ...]] = ContextVar("given", default=())
 
 @contextmanager
 def given_words(words: Sequence[str]) -> Iterator[None]:
-    """Remember the words of the command that runs, for hints that repeat it."""
+    """Store the words of the command that runs, for hints that repeat it."""
     token = _given.set(tuple(words))
     try:
         yield
@@ -219,7 +206,7 @@ def given_words(words: Sequence[str]) -> Iterator[None]:
 
 
 def same_command(*more: str) -> str:
-    """The command that runs, as it was given, with options that it lacks.
+    """Return the command that runs, as it was given, with more options.
 
     >>> with given_words(["search", "my run.toml", "--set", "local.k=[2, 3]"]):
     ...     same_command("--resume")
@@ -230,7 +217,7 @@ def same_command(*more: str) -> str:
 
 
 def command(*words: str | Path) -> str:
-    """A command of ours, quoted where a shell needs it.
+    """Return a command of Sfumato, quoted where a shell needs it.
 
     >>> command("map", Path("my front"))
     "sfumato map 'my front'"
@@ -239,7 +226,7 @@ def command(*words: str | Path) -> str:
 
 
 def counted_plans(number: int, plans: str) -> str:
-    """A number of plans, by what a system calls many of them.
+    """Return a number with the name that a method gives to its plans.
 
     >>> counted_plans(1, "suppressions of cells"), counted_plans(2, "plans of swaps"), counted_plans(1, "channels")
     ('1 suppression of cells', '2 plans of swaps', '1 channel')

@@ -40,6 +40,7 @@ from sfumato.measures.measure import Form
 from sfumato.measures.registry import DISTINCT_L, PROSECUTOR_RISK, K, measure
 from sfumato.plans.recodings import LevelPlan
 from sfumato.study import Study
+from sfumato.study.methods import METHODS, WITH_PROBLEMS
 from sfumato.tables.frequency import FrequencyTable
 
 QUICK = 200_000_000  # evaluations times tuples: a few seconds of the compiled walk
@@ -48,7 +49,7 @@ QUICK = 200_000_000  # evaluations times tuples: a few seconds of the compiled w
 def searched_limit(front: Front) -> float:
     """Return the share that the search of a front was allowed to suppress; 1 if there was no limit."""
     settings = front.study.search
-    if front.system == "cuts" and not settings.max_suppression:
+    if METHODS[front.system].problems and not settings.max_suppression:
         rule = settings.suppression or ""
         if settings.problem == 3 or (settings.problem is None and rule == "below_mean"):
             return 1.0
@@ -69,7 +70,7 @@ def study_for(front: Front, limits: Limits) -> Study | None:
 
 def takes_seconds(front: Front) -> bool:
     """Return whether a search like that of a front takes seconds: it was complete and evaluated few nodes."""
-    return front.exact and front.system == "lattice" and front.evaluations * (front.tuples or front.rows) <= QUICK
+    return front.exact and METHODS[front.system].levels and front.evaluations * (front.tuples or front.rows) <= QUICK
 
 
 def searched_folder(folder: Path, max_suppression: float) -> Path:
@@ -83,7 +84,7 @@ def search_command(max_suppression: float, folder: Path | None, problem: int | N
     name = "front" if folder is None else str(folder).rstrip("/")
     words = ["sfumato", "search", run]
     if problem is not None:
-        words += ["--system", "cuts", "--problem", str(problem)]
+        words += ["--system", WITH_PROBLEMS, "--problem", str(problem)]
         name += f"-problem-{problem}"
     words += ["--max-suppression", f"{min(max_suppression, 0.999):g}"]
     if problem is None:

@@ -14,6 +14,7 @@ from sfumato.data.settings import Role
 from sfumato.errors import InputError
 from sfumato.front import Front
 from sfumato.measures.registry import K
+from sfumato.study.methods import METHODS
 
 BELOW = "no recoding with these labels below"
 Levels = Sequence[tuple[float, float]]  # k, and the lower bound of the loss
@@ -21,7 +22,7 @@ Levels = Sequence[tuple[float, float]]  # k, and the lower bound of the loss
 
 def floor_levels(front: Front) -> list[tuple[float, float]]:
     """Return the lower bound at each k: that of local recodings, or the one that was added to another front."""
-    if front.system == "local":
+    if METHODS[front.system].lower_bound:
         result = [(p.values[K.name], float(p.details["floor"])) for p in front.points if "floor" in p.details]
         return sorted(result)
     return [(float(k), float(share)) for k, share in front.details.get("floor", ())]
@@ -75,9 +76,9 @@ def with_floor_of(front: Front, other: Front) -> Front:
 
 def why_not(front: Front, local: Front) -> str:
     """Return why a lower bound does not hold for a front; empty if it does."""
-    if local.system != "local" or not floor_levels(local):
+    if not METHODS[local.system].lower_bound or not floor_levels(local):
         return "the other front has no floor"
-    if front.system not in ("lattice", "cuts", "local"):
+    if not METHODS[front.system].bounded:
         return "its plans have other labels"
     if front.fingerprint != local.fingerprint:
         return "it is of another table"
@@ -85,7 +86,7 @@ def why_not(front: Front, local: Front) -> str:
     if one.columns != two.columns or one.data.missing != two.data.missing or one.search.weights != two.search.weights:
         return "its study declares other columns or weights"
     # Labels of a level are nodes of the tree. The bound has them as labels only if the column keeps to its tree.
-    if front.system == "lattice":
+    if METHODS[front.system].levels:
         for name in one.named(Role.QUASI_IDENTIFIER):
             column = one.columns[name]
             if column.hierarchy is not None and (not column.along_tree or column.order is not None):

@@ -22,6 +22,7 @@ from sfumato.measures.registry import GENERAL_LOSS, K, known_measures
 from sfumato.report.audit_page import figures_of
 from sfumato.report.map_figures import distributions_figure, magnified_figure, matrix_figure, partitions_figure
 from sfumato.report.page import ACCENT, SECOND, Trace, figure, page, scatter
+from sfumato.study.methods import METHODS
 from sfumato.tables.frequency import FrequencyTable
 from sfumato.version import __version__
 
@@ -41,7 +42,7 @@ def floor_edge(front: Front) -> list[Corner]:
 
 def global_edge(front: Front) -> list[Corner]:
     """Return the right edge of the region that no recoding by levels reaches; empty if the search was not exact."""
-    if not front.exact or front.system != "lattice" or front.objectives[0].name != K.name:
+    if not front.exact or not METHODS[front.system].levels or front.objectives[0].name != K.name:
         return []
     return [(round(100 * point.loss, 4), point.values[K.name]) for point in front.points]
 

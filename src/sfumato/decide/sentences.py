@@ -19,6 +19,7 @@ from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths
 from sfumato.measures.measure import Form
 from sfumato.measures.registry import DISTINCT_L, GENERAL_LOSS, WEIGHTED_K, K
 from sfumato.plans.boxes import BoxPlan
+from sfumato.study.methods import METHODS
 from sfumato.tables.frequency import FrequencyTable
 
 
@@ -94,7 +95,7 @@ def table_of(front: Front) -> FrequencyTable | None:
 
 def order_warning(front: Front, table: FrequencyTable | None) -> list[str]:
     """Return a warning if the values of a column without an order or hierarchy were grouped alphabetically."""
-    if front.system != "cuts" or table is None:
+    if table is None or not METHODS[front.system].neighbours:
         return []
     columns = front.study.columns
     result = [
@@ -154,7 +155,7 @@ def notes_of(front: Front, limits: Limits, best: Offer, usual: float, searched: 
             "a search with the requested limit may find better ones."
         )
     names = {objective.name for objective in front.objectives} | set(front.study.search.constraints)
-    if limits.min_l is not None and DISTINCT_L.name not in names and front.system == "lattice" and not searched:
+    if limits.min_l is not None and DISTINCT_L.name not in names and METHODS[front.system].levels and not searched:
         wanted = json.dumps([K.name, DISTINCT_L.name, GENERAL_LOSS.name])
         notes.append(
             f"The recodings were not searched for ℓ: objectives = {wanted} under [search] finds the best ones."

@@ -29,6 +29,7 @@ from sfumato.measures.measure import Form, Measure
 from sfumato.measures.registry import GENERALIZATION_LOSS, OF_FORM, SUPPRESSION_LOSS, K, known_measures
 from sfumato.plans.recodings import CutPlan, LevelPlan, Plan, RecodingPlan
 from sfumato.study import Study, read_kept
+from sfumato.study.methods import METHODS
 from sfumato.tables.domain import Loss, loss_of_entered, loss_of_source
 from sfumato.tables.frequency import FrequencyTable
 from sfumato.version import __version__
@@ -349,7 +350,7 @@ class Front:
     @property
     def recodes(self) -> bool:
         """Whether its plans recode the table. Such a front has classes, which answer for any suppression."""
-        return self.system in ("lattice", "cuts")
+        return METHODS[self.system].recodes
 
     @property
     def tells_k(self) -> bool:
@@ -462,7 +463,7 @@ class Front:
         proof = "exact" if self.exact else f"best found with seed {self.study.search.seed}"
         cut_short = not self.exact and self.algorithm in ("exact", "exhaustive")
         name = f"the {self.algorithm} search was stopped" if cut_short else self.algorithm
-        if self.system == "lattice":
+        if METHODS[self.system].levels:
             share = self.evaluations / self.space
             what = f"{self.evaluations:,} of {self.space:,} nodes evaluated ({percent(share)})"
         else:
@@ -576,7 +577,7 @@ def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run
             others=tuple(about["others"]),
             system=about["system"],
             details=about["details"],
-            found_how="" if about["system"] in ("lattice", "cuts") else about["how"],
+            found_how="" if METHODS[about["system"]].recodes else about["how"],
             tuples=about["tuples"],
             stages=tuple(about["stages"]),
             classes=Histograms.read(folder / CLASSES) if (folder / CLASSES).is_file() else None,

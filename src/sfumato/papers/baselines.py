@@ -37,6 +37,7 @@ from sfumato.papers.mondrian import Cells, Grid, Partition, mondrian
 from sfumato.plans.recodings import LevelPlan, RecodingPlan, at_level, at_levels
 from sfumato.plans.segments import Segment, segments_of
 from sfumato.study import SearchSettings, Study
+from sfumato.study.methods import METHODS
 from sfumato.tables.domain import loss_of_source
 from sfumato.tables.frequency import FrequencyTable
 
@@ -126,7 +127,7 @@ def _differs(study: Study, table: FrequencyTable, front: Front) -> str:
         return "was searched with other weights"
     if front.points and set(front.points[0].recoding_plan.choices) != set(table.columns):
         return "has other quasi-identifiers"
-    for name in table.columns if front.system == "cuts" else ():
+    for name in table.columns if METHODS[front.system].neighbours else ():
         one, two = study.columns[name], theirs.columns[name]
         if (one.constrained, one.order, one.breaks) != (two.constrained, two.order, two.breaks):
             return f"was searched with another order, breaks or constraint of {name}"
@@ -143,8 +144,7 @@ def no_levels(table: FrequencyTable) -> str:
 
 
 TITLES = {
-    "cuts": "cuts (ours)",
-    "lattice": "lattice front (ours)",
+    **{name: method.title for name, method in reversed(METHODS.items()) if method.title},
     "lattice_optimum": "lattice optimum",
     "datafly": "Datafly",
     "mondrian_strict": "Mondrian, strict",
@@ -459,8 +459,8 @@ def _divided(table: FrequencyTable, space: CutSpace, whole: Cells) -> Cells:
 
 
 BY_LEVELS = ("lattice_optimum", "datafly")
-METHODS = (*BY_LEVELS, *DIVIDES)
-DEFAULT = tuple(name for name in METHODS if name != "mondrian_even")
+KNOWN = (*BY_LEVELS, *DIVIDES)
+DEFAULT = tuple(name for name in KNOWN if name != "mondrian_even")
 
 
 def baselines(
@@ -499,9 +499,9 @@ def baselines(
     Mondrian, relaxed: k 10, loss 0.139, 0 suppressed
     """
     need_compiler("a comparison of methods")
-    unknown = [name for name in methods or () if name not in METHODS]
+    unknown = [name for name in methods or () if name not in KNOWN]
     if unknown:
-        raise InputError(f'unknown method "{unknown[0]}"', expected="a method", remedy=nearest(unknown[0], METHODS))
+        raise InputError(f'unknown method "{unknown[0]}"', expected="a method", remedy=nearest(unknown[0], KNOWN))
     refuse_persons(study)
     table = study.table() if table is None else table
     asked = asked_of(ks, table.rows)

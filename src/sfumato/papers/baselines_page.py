@@ -13,12 +13,13 @@ from sfumato.front import Front
 from sfumato.measures.registry import K
 from sfumato.papers.baselines import LOCAL, TITLES, Cost, Costs
 from sfumato.report.page import ACCENT, SECOND, Trace, figure, page, scatter
+from sfumato.study.methods import METHODS
 from sfumato.version import __version__
 
 BESIDE = 2  # how far beyond the required k a front is drawn
+OURS = [name for name in TITLES if name in METHODS]
 LOOKS = {
-    "cuts": (ACCENT, "solid", "circle"),
-    "lattice": (ACCENT, "dot", "circle-open"),
+    **dict(zip(OURS, [(ACCENT, "solid", "circle"), (ACCENT, "dot", "circle-open")], strict=True)),
     "lattice_optimum": ("#1f2933", "solid", "square"),
     "datafly": ("#829ab1", "solid", "triangle-up"),
     "mondrian_strict": (SECOND, "solid", "diamond"),

@@ -85,6 +85,7 @@ from sfumato.release.readback import (
 from sfumato.release.recoding import class_findings, release_findings, run_file_sections
 from sfumato.release.rows import differing_rows, refuse_torn, write_mixed
 from sfumato.study import Study
+from sfumato.study.methods import METHODS
 from sfumato.tables.domain import loss_of_entered
 from sfumato.tables.frequency import FrequencyTable
 
@@ -119,7 +120,6 @@ def labels_per_value(plan: Assigned) -> float:
 
 
 ROUNDING = 1e-9
-PRICED = ("local",)  # systems whose floors are proven by prices
 REMEDY = "search again"
 
 
@@ -134,7 +134,7 @@ def refuse_floors(front: Front, point: Point, table: FrequencyTable) -> None:
     full = sum(front.study.weights_for(table)) * table.records
     for one in front.points:
         floor = stated_floor(front, one, full)
-        if floor is not None and front.system in PRICED:
+        if floor is not None and METHODS[front.system].lower_bound:
             refuse_unpaid(floor, front, int(one.values[K.name]), table)
     floor = point.details.get("floor")
     if floor is not None and (

@@ -34,6 +34,7 @@ from sfumato.release.classes_labels import BoxColumn, Run, box_column
 from sfumato.release.format import raw_cell
 from sfumato.release.rows import complete_rows
 from sfumato.study import Study
+from sfumato.study.methods import METHODS
 from sfumato.tables.frequency import FrequencyTable
 
 FILE = "private/classes.json"
@@ -382,7 +383,7 @@ def box_rows(engine: Engine, source: Source, study: Study, plan: Assigned, targe
 
 def bounded(study: Study, plan: Assigned) -> tuple[str, ...]:
     """The columns whose ranges are released with their ends: numbers that keep to no tree, where that is asked for."""
-    if study.system != "local" or not study.local.bounds:
+    if not METHODS[study.system].lower_bound or not study.local.bounds:
         return ()
     names = [column.name for column in plan.columns if column.spans is not None and not column.nodes]
     names = [name for name in names if plan.columns[plan.names.index(name)].generalized]

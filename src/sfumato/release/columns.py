@@ -44,6 +44,7 @@ from sfumato.hierarchies.recipes import HierarchyFile
 from sfumato.measures.classes import ClassTable
 from sfumato.plans.recodings import coded, nodes_within
 from sfumato.study import ColumnSettings, Study
+from sfumato.study.methods import METHODS
 from sfumato.tables.domain import missing_leaf
 
 Joined = Literal["level", "nodes", "neighbours"]
@@ -135,7 +136,11 @@ def column_recodes(study: Study, levels: Mapping[str, int], trees: Mapping[str, 
         rule = study.missing_rule(name)
         leaf = None if rule == "drop" else missing_leaf(tree, study.data.na, wildcard=rule == "wildcard")
         joined: Joined = (
-            "level" if study.system != "cuts" else "nodes" if study.columns[name].along_tree else "neighbours"
+            "level"
+            if not METHODS[study.system].neighbours
+            else "nodes"
+            if study.columns[name].along_tree
+            else "neighbours"
         )
         recodes.append(ColumnRecode(name, tree, level, leaf, wildcard=rule == "wildcard", joined=joined))
         _refuse_missing_labels(recodes[-1], study.data.na)

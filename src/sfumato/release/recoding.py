@@ -60,6 +60,7 @@ from sfumato.release.readback import (
 from sfumato.release.rows import Below, Recoded, differing_rows, recode, refuse_torn, write_mixed
 from sfumato.report.release_pages import external_page, internal_page
 from sfumato.study import Study
+from sfumato.study.methods import METHODS
 from sfumato.tables.frequency import FrequencyTable
 
 
@@ -231,7 +232,7 @@ class RecodingDraft(Draft):
 def _refuse_printed(front: Front) -> None:
     """The rule that problem 4 prints keeps no promise, so nothing is released by it (docs/readings.md, 2.2)."""
     settings = front.study.search
-    if front.system == "cuts" and settings.problem == 4 and settings.reproduction:
+    if METHODS[front.system].problems and settings.problem == 4 and settings.reproduction:
         raise InputError(
             "the front was found with the rule printed in the paper, which does not guarantee k and ℓ in the file",
             expected="a front for release",

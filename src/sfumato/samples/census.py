@@ -1,9 +1,10 @@
-"""A synthetic census with planted installations: known truth at any size, the same for the same seed.
+"""A synthetic census with planted installations: the truth is known, and the same seed gives the same census.
 
-People come from profiles. Members of the group have profiles of their own, but every value they take others take as
-well: a share of them lives like anybody, every attribute has a floor under all its values, and one civilian profile
-(live-in and farm workers) looks like barracks. `DISTINCT`, the share of members with a profile of their own, was set so
-that gradient-boosted trees reach an average precision of about 0.5 on held-out folds at the paper's size (0.50).
+People are drawn from profiles. Members of the group have profiles that differ from those of civilians, but no value
+occurs in members alone. Some members have the profile of a civilian, a few records take any value of an attribute, and
+one civilian profile (live-in and farm workers) resembles that of barracks. `DISTINCT` is the share of members with a
+profile of members. It was set so that gradient-boosted trees reach an average precision of about 0.5 on held-out folds
+at the paper's size (0.50).
 """
 
 from __future__ import annotations
@@ -116,8 +117,7 @@ def plant(
 
 def write_census(census: Census, path: Path, seed: int = 1, distinct: float = DISTINCT) -> Path:
     """Stream a census to a Parquet file, a chunk at a time; each chunk has a generator of its own."""
-    import pyarrow
-    import pyarrow.parquet
+    import pyarrow.parquet  # here, as reading a sample does not need it
 
     writer = None
     try:

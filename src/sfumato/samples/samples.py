@@ -74,8 +74,7 @@ def write_people(
 
     The rows of a part are made a quarter of a million at a time, so that any number of them takes little memory.
     """
-    import pyarrow
-    import pyarrow.parquet
+    import pyarrow.parquet  # here, as reading a sample does not need it
 
     folder = Path(folder).absolute()
     refuse_existing_folder(folder)

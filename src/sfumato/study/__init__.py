@@ -1,6 +1,6 @@
 """The study, which is the checked and frozen content of a run file."""
 
-from sfumato.study.sections import ALGORITHMS as ALGORITHMS
+from sfumato.study.methods import ALGORITHMS as ALGORITHMS
 from sfumato.study.sections import ChannelSettings as ChannelSettings
 from sfumato.study.sections import ColumnSettings as ColumnSettings
 from sfumato.study.sections import SearchSettings as SearchSettings

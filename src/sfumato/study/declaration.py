@@ -22,6 +22,7 @@ from sfumato.errors import HierarchyError, StudyError, counted, nearest, shorten
 from sfumato.hierarchies import Hierarchy, load
 from sfumato.hierarchies.recipes import RECIPES, HierarchyFile, HierarchyPaths, builder
 from sfumato.study.groups import GroupsSettings
+from sfumato.study.methods import SECTIONS
 from sfumato.study.sections import (
     REASON_EXPECTED,
     CellsSettings,
@@ -126,8 +127,9 @@ class Declaration(Settings):
     @property
     def system(self) -> str:
         """The system that searches: the one under [search], or the one with the only section in the run file."""
-        sections = ("channel", "groups", "local", "cells")
-        named = [name for name in sections if name in self.model_fields_set and getattr(self, name)]
+        named = [
+            name for section, name in SECTIONS.items() if section in self.model_fields_set and getattr(self, section)
+        ]
         if "search" in self.model_fields_set or not named:
             return self.search.system
         if len(named) > 1:

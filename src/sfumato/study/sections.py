@@ -23,24 +23,9 @@ from sfumato.data.settings import Missing, Role, Seed, Threads
 from sfumato.data.treatment import DateUnit, exact
 from sfumato.errors import StudyError, shortened
 from sfumato.hierarchies.recipes import Declared
+from sfumato.study.methods import ALGORITHMS, SUPPRESSION, SYSTEM_OF, WITHIN
 
-ALGORITHMS = {"lattice": ("exact", "exhaustive", "pbg_ea", "best_first"), "cuts": ("memetic", "nsga2")}
-SYSTEM_OF = {  # settings of [search] that only one method reads
-    **dict.fromkeys(("problem", "prefer", "generations", "local_search"), "cuts"),
-    **dict.fromkeys(("iterations", "evaluations"), "lattice"),
-}
-SUPPRESSION = {"lattice": ("threshold", "paper"), "cuts": ("none", "within", "below_mean", "safe")}
-ANY_SYSTEM = (
-    "objectives",
-    "max_suppression",
-    "constraints",
-    "weights",
-    "seed",
-    "threads",
-)  # have the same meaning in both
-WITHIN = dict.fromkeys(
-    ("local", "cells"), ("max_suppression", "constraints", "weights", "seed")
-)  # further settings are in a section
+ANY_SYSTEM = ("objectives", "max_suppression", "constraints", "weights", "seed", "threads")  # mean the same in both
 
 
 SMALLEST = Decimal("1e-12")  # a step of rounding is a multiple of it

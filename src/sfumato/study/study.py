@@ -31,7 +31,8 @@ from sfumato.study.declaration import (
     table_settings,
 )
 from sfumato.study.errors import explained
-from sfumato.study.sections import ALGORITHMS, ANY_SYSTEM, WITHIN, Acceptance, ColumnSettings
+from sfumato.study.methods import ALGORITHMS, METHODS, WITHIN
+from sfumato.study.sections import ANY_SYSTEM, Acceptance, ColumnSettings
 from sfumato.study.table import source_of, table_of
 from sfumato.tables.frequency import FrequencyTable
 
@@ -327,12 +328,8 @@ class Study(Declaration):
         Returns:
             A new study.
         """
-        match self.system:
-            case "channel":
-                return self.with_settings({"channel": {"seed": seed}})
-            case "groups":
-                return self.with_settings({"groups": {"attack": {"seed": seed}}})
-        return self.with_search(seed=seed)
+        place = METHODS[self.system].seed
+        return self.with_values([(place, seed)]) if place else self.with_search(seed=seed)
 
     def with_accepted(self, accepted: Sequence[Acceptance]) -> Study:
         """Return the same study with further acceptances, each with a reason.
