@@ -194,6 +194,27 @@ def manifest_differences(manifest: Manifest) -> list[Difference]:
     return differences
 
 
+def repeated_differences(manifest: Manifest) -> list[Difference]:
+    """Compare what the manifest states twice: digests of hierarchies, the search, and figures among others."""
+    own, differences = manifest["own"], []
+    for column, entry in manifest["hierarchies"].items():
+        listed = None if entry["file"] is None else manifest["files"].get(entry["file"])
+        if entry["sha256"] != listed:
+            differences.append(f"its digest of the hierarchy of {column} is not that of the file")
+    if "front" in own:
+        stated = {"system": manifest["system"]} | {name: own[name] for name in ("algorithm", "exact", "objectives")}
+        differences += [
+            f"its search has another {name} than its front"
+            for name, value in stated.items()
+            if own["front"][name] != value
+        ]
+    if "comparison" in own:
+        after = [row["after"] for row in own["comparison"]["measures"]]
+        if not all(entry in manifest["figures"].values() for entry in after):
+            differences.append("its comparison with the source has other figures of the file")
+    return [Difference(MANIFEST, what) for what in differences]
+
+
 def rows_read_differences(manifest: Manifest, read: int) -> list[Difference]:
     """Compare the rows of the source with those that the manifest says were read: the records left out follow."""
     stated = manifest["source"]["rows_read"]
@@ -397,6 +418,8 @@ def verify_release(
         return Verification(
             folder, (*differences, Difference(MANIFEST, "it lacks entries, or has some of another kind"))
         )
+    with _noted(differences, MANIFEST, "it cannot be compared with itself"):
+        differences += repeated_differences(manifest)
     given = None if source is None else reading(study, source)
     table = None if given is None else table_of(given)
     drawn: dict[str, str] = {}
