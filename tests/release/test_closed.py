@@ -55,7 +55,11 @@ def lattice(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def resealed(release: Path, change: Callable[[dict[str, Any]], None] = lambda _: None) -> None:
-    """What someone does who tampers well: the manifest lists every file of the folder, and all digests fit."""
+    """What someone does who tampers well: certificate and manifest list every file, and all digests fit."""
+    certificate = json.loads((release / pack.CERTIFICATE).read_text("utf-8"))
+    certificate["files"] = {name: pack.digest(release / "public" / name) for name in certificate["files"]}
+    text = json.dumps(certificate, indent=1, ensure_ascii=False)
+    (release / pack.CERTIFICATE).write_text(text + "\n", "utf-8")
     manifest: dict[str, Any] = json.loads((release / pack.MANIFEST).read_text("utf-8"))
     change(manifest)
     (release / pack.MANIFEST).unlink()

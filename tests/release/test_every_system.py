@@ -94,8 +94,8 @@ def resealed(release: Path, change: Callable[[dict[str, Any]], None]) -> None:
 
 COMMON = {
     "accepted", "checksum", "columns", "created", "data", "dictionary", "figures", "files", "format", "hierarchies",
-    "left_out", "loss", "own", "point", "policy", "reason", "records", "released", "run_file", "source", "suppressed",
-    "system", "unit", "versions", "warnings", "whole",
+    "left_out", "loss", "own", "point", "policy", "reason", "records", "released", "run_file", "seal", "source",
+    "suppressed", "system", "templates", "unit", "versions", "warnings", "whole",
 }  # fmt: skip
 
 
@@ -103,7 +103,7 @@ COMMON = {
 def test_every_release_has_the_same_folder_and_manifest(made: Made) -> None:
     manifest = json.loads((made.release.folder / pack.MANIFEST).read_text("utf-8"))
     assert set(manifest) == COMMON
-    for name in (pack.RUN, *pack.DICTIONARY, pack.INTERNAL, pack.EXTERNAL):
+    for name in (pack.RUN, *pack.DICTIONARY, pack.INTERNAL, pack.EXTERNAL, pack.CERTIFICATE):
         assert (made.release.folder / name).is_file(), name
     assert manifest["released"] == manifest["records"] - manifest["suppressed"]
     described = [column["name"] for column in manifest["dictionary"]["columns"]]

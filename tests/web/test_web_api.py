@@ -23,7 +23,8 @@ from sfumato.cli import run
 from sfumato.methods.registry import load_front
 from sfumato.web.workspace import Places
 
-PUBLIC = ["croissant.json", "data.csv", "ddi.xml", "dictionary.html", "dictionary.json", "external.html"]
+PUBLIC = ["certificate.json", "croissant.json", "data.csv", "ddi.xml"]
+PUBLIC += ["dictionary.html", "dictionary.json", "external.html"]
 
 
 @pytest.fixture(scope="module")

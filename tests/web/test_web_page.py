@@ -162,6 +162,7 @@ def test_a_channel_is_found_and_a_column_disguised(page: Any, tmp_path: Path) ->
     with zipfile.ZipFile(tmp_path / "public.zip") as pack:
         names = sorted(name.rsplit("/", 1)[1] for name in pack.namelist())
         assert names == [
+            "certificate.json",
             "croissant.json",
             "data.csv",
             "data.csv.channel.json",

@@ -83,6 +83,7 @@ def test_a_point_says_how_unique_its_records_would_be_over_all_columns(
     assert ended["status"] == "done", ended
     pack = zipfile.ZipFile(io.BytesIO(bench.get(f"{at}/releases/{ended['found']['release']}/public.zip").content))
     assert sorted(name.rsplit("/", 1)[1] for name in pack.namelist()) == [
+        "certificate.json",
         "croissant.json",
         "data.csv",
         "ddi.xml",

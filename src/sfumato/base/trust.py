@@ -72,6 +72,28 @@ def sealed(path: str | Path) -> bool:
         return False
 
 
+def signature(text: str) -> str:
+    """Return a keyed digest of a text that only this user can make; empty without a state folder to write to."""
+    try:
+        key = _key(create=True)
+    except OSError:
+        return ""
+    return "" if key is None else _signed(text, key)
+
+
+def signed(text: str, given: object) -> bool:
+    """Return whether a keyed digest of a text was made by this user on this machine."""
+    key = _key(create=False)
+    return (
+        key is not None and isinstance(given, str) and hmac.compare_digest(given.encode(), _signed(text, key).encode())
+    )
+
+
+def _signed(text: str, key: bytes) -> str:
+    # The prefix keeps these digests apart from those of sealed folders, which are made with the same key.
+    return hmac.new(key, f"text:{text}".encode(), hashlib.sha256).hexdigest()
+
+
 def _digest(folder: Path, names: Sequence[str], key: bytes) -> str:
     """Return a keyed digest of the names and contents of files of a folder."""
     whole = hmac.new(key, digestmod=hashlib.sha256)

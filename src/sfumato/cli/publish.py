@@ -111,7 +111,7 @@ def show_release(release: Release, as_json: bool, source: str | Path) -> None:
 
 
 def verify_command(
-    folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    folder: Annotated[Path, typer.Argument(help="The folder of a release, or its public part alone.")],
     source: Annotated[
         str | None, typer.Option("--source", help="The source, to compare every row: a table, or a run file of yours.")
     ] = None,
@@ -130,6 +130,8 @@ def verify_command(
         put(f"{folder} is not as it was published:")
         for difference in checked.differences:
             put(f"  {difference}")
+    elif checked.public:
+        put(f"{folder} agrees with its certificate: {', '.join(checked.compared)}.")
     else:
         rows = " and the rows are those of the source" if "rows" in checked.compared else ""
         attacks = "; repeated attacks give the published figures" if "attacks" in checked.compared else ""
@@ -142,6 +144,9 @@ def verify_command(
             note(f"not compared: {what}")
         if checked.pages and not checked:
             note("the release is not verified: read these pages, and accept them with --other-version")
+        if checked.certificate:
+            asked = "compare it with the one that the publisher states" if checked.public else "state it to recipients"
+            note(f"SHA-256 of the public certificate: {checked.certificate} ({asked})")
     return 0 if checked else 4
 
 

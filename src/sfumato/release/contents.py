@@ -34,6 +34,7 @@ from sfumato.data.source import Source
 from sfumato.errors import InputError
 from sfumato.release.format import write_rows
 from sfumato.release.manifest import (
+    CERTIFICATE,
     DICTIONARY,
     EXTERNAL,
     INTERNAL,
@@ -220,7 +221,7 @@ def plain_gzip(path: Path) -> bool:
         return stream.eof and not stream.unused_data and not file.read(1)
 
 
-REQUIRED = (RUN, *DICTIONARY, *METADATA, INTERNAL, EXTERNAL)
+REQUIRED = (RUN, *DICTIONARY, *METADATA, INTERNAL, EXTERNAL, CERTIFICATE)
 PART = re.compile(r"part-(\d{5})(\.csv|\.csv\.gz|\.parquet)")
 WITH_TREES = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.LABEL)
 

@@ -16,7 +16,7 @@ from typing import Any, TypedDict, cast
 
 from sfumato.base.formats import read_json
 from sfumato.base.settings import toml_text
-from sfumato.base.trust import note_unsealed
+from sfumato.base.trust import note_unsealed, signature
 from sfumato.data.cells import MISSING
 from sfumato.data.settings import FOREIGN, Role
 from sfumato.data.source import Source
@@ -44,7 +44,8 @@ class Content(TypedDict):
     """Everything that a manifest says before its files are listed.
 
     `unit` says what the figures count, with the publisher's reason where rows are stated to be persons. `point` is the
-    chosen point with its `id`, `columns` the released columns in order, `own` the entries of the system.
+    chosen point with its `id`, `columns` the released columns in order, `own` the entries of the system. `templates` is
+    the digest of the code and the templates that drew the pages.
     """
 
     format: int
@@ -53,6 +54,7 @@ class Content(TypedDict):
     source: SourceEntry
     data: str
     versions: dict[str, str]
+    templates: str
     run_file: str
     unit: dict[str, str]
     reason: str
@@ -74,10 +76,14 @@ class Content(TypedDict):
 
 
 class Manifest(Content):
-    """A whole manifest: the digest of every other file of the folder, and that of its own content."""
+    """A whole manifest: the digest of every other file of the folder, and that of its own content.
+
+    `seal` is a keyed digest of the checksum, by which the publisher's own machine knows what it published.
+    """
 
     files: dict[str, str]
     checksum: str
+    seal: str
 
 
 FORMAT = 3
@@ -90,7 +96,8 @@ INTERNAL = "private/internal.html"
 DICTIONARY = ("public/dictionary.json", "public/dictionary.html")
 EXTERNAL = "public/external.html"
 METADATA = ("public/croissant.json", "public/ddi.xml")
-OWN = tuple(Path(name).name for name in (*DICTIONARY, EXTERNAL, *METADATA))
+CERTIFICATE = "public/certificate.json"
+OWN = tuple(Path(name).name for name in (*DICTIONARY, EXTERNAL, *METADATA, CERTIFICATE))
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*$")
 
 
@@ -278,8 +285,8 @@ def digest(path: Path) -> str:
 
 
 def checksum(manifest: Mapping[str, object]) -> str:
-    """SHA-256 of a manifest's content, however it is laid out; its own entry apart."""
-    content = {name: value for name, value in manifest.items() if name != "checksum"}
+    """SHA-256 of a manifest's content, however it is laid out; without its own entry and the seal."""
+    content = {name: value for name, value in manifest.items() if name not in ("checksum", "seal")}
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
@@ -289,11 +296,13 @@ def files_in(folder: Path) -> list[str]:
     return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
 
 
-def write_manifest(folder: Path, content: Content) -> Manifest:
-    """Write the manifest, last of all: a folder without it is no release."""
+def write_manifest(folder: Path, content: Content, *, sealed: bool = False) -> Manifest:
+    """Write the manifest, last of all: a folder without it is no release. `sealed` is for what was just published."""
     names = files_in(folder)
-    manifest: Manifest = {**content, "files": {name: digest(folder / name) for name in names}, "checksum": ""}
+    digests = {name: digest(folder / name) for name in names}
+    manifest: Manifest = {**content, "files": digests, "checksum": "", "seal": ""}
     manifest["checksum"] = checksum(manifest)
+    manifest["seal"] = signature(manifest["checksum"]) if sealed else ""
     text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
     for path in (folder / PRIVATE, *(folder / PRIVATE).rglob("*")):

@@ -22,12 +22,15 @@ from sfumato.base.progress import Stage, recording, stage
 from sfumato.data.engine import open_engine
 from sfumato.data.profile import drawn_rows
 from sfumato.front import Front, versions
+from sfumato.release.certificate import certificate_of, public_digests
 from sfumato.release.columns import Naming
 from sfumato.release.dictionary import described
 from sfumato.release.draft import Draft, Measured
 from sfumato.release.history.check import Comparison, check, entered
 from sfumato.release.manifest import (
+    CERTIFICATE,
     DICTIONARY,
+    EXTERNAL,
     FORMAT,
     PUBLIC,
     RUN,
@@ -51,7 +54,7 @@ from sfumato.release.policy import (
 )
 from sfumato.release.readback import require_source, table_of
 from sfumato.release.recoding import RecodingDraft
-from sfumato.report.release_pages import dictionary_page
+from sfumato.report.release_pages import block_of, dictionary_page, templates_digest
 from sfumato.study import read
 from sfumato.study.sections import Acceptance
 from sfumato.tables.frequency import FrequencyTable
@@ -228,6 +231,7 @@ def _describe(
         "source": {"name": source.title, "sha256": draft.fingerprint, "rows_read": measured.rows_read},
         "data": draft.data,
         "versions": versions(study.engine),
+        "templates": templates_digest(),
         "run_file": study.as_toml(),
         "unit": counted_as(study),
         "reason": reason,
@@ -248,9 +252,13 @@ def _describe(
         "own": dict(measured.own),
     }
     files = {name: digest(folder / PUBLIC / name) for name in data_files(files_in(folder), draft.data)}
-    for name, text in {**dictionary_pages(content, files), **draft.pages(folder, content)}.items():
+    pages = {**dictionary_pages(content, files), **draft.pages(folder, content)}
+    for name, text in pages.items():
         (folder / name).write_text(text, encoding="utf-8")
-    return write_manifest(folder, content)
+    listed = public_digests({name: digest(folder / name) for name in files_in(folder)})
+    certificate = certificate_of(content, study, read(folder / RUN), block_of(pages[EXTERNAL]), listed)
+    (folder / CERTIFICATE).write_text(certificate, encoding="utf-8")
+    return write_manifest(folder, content, sealed=True)
 
 
 def data_files(files: Iterable[str], data: str) -> list[str]:

@@ -8,6 +8,7 @@ The result of a verification, and what of it is the same for every release: mani
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,10 +23,13 @@ from sfumato.auditing.uniqueness import WholeFile
 from sfumato.auditing.units import counted_as
 from sfumato.base.files import unfinished
 from sfumato.base.formats import parse_json, read_limited
+from sfumato.base.trust import signed
 from sfumato.data.engine import open_engine
 from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source
 from sfumato.errors import InputError, SfumatoError, StudyError, counted, shortened
+from sfumato.release.certificate import certificate_of, check_public, public_digests
+from sfumato.release.checker import CERTIFICATE as PUBLIC_CERTIFICATE
 from sfumato.release.contents import (
     files_of,
     larger_than_rows,
@@ -37,7 +41,9 @@ from sfumato.release.contents import (
 )
 from sfumato.release.dictionary import codebook_of, described
 from sfumato.release.manifest import (
+    CERTIFICATE,
     DICTIONARY,
+    EXTERNAL,
     FOLDER,
     MANIFEST,
     PRIVATE,
@@ -52,10 +58,11 @@ from sfumato.release.manifest import (
 from sfumato.release.policy import Finding
 from sfumato.release.publish import data_files, dictionary_pages
 from sfumato.release.readback import reading, table_of
-from sfumato.report.release_pages import block_of
+from sfumato.report.release_pages import block_of, templates_digest
 from sfumato.study import Study, read
 from sfumato.version import __version__
 
+SEAL = re.compile(r"(?:[0-9a-f]{64})?")
 # What happens where a manifest holds something of another kind than it should, in our code or in a page.
 PAGE_BYTES = 1 << 20  # by which a page that another version drew may be longer, beside four times the length
 BROKEN = (
@@ -96,6 +103,8 @@ class Verification:
     version drew, so that their words were not compared: with them a release is not verified, unless `other_version`
     says that this is known.
     `counts` are the records that were released, suppressed and left out by the missing rule, as the manifest states.
+    `certificate` is the digest of the public certificate, to be compared with the one that the publisher states;
+    `public` says that the folder is the public part alone, of which only the certificate could be compared.
 
     >>> bool(Verification(Path("release"), ())), bool(Verification(Path("release"), (Difference("a", "is missing"),)))
     (True, False)
@@ -110,6 +119,8 @@ class Verification:
     pages: tuple[str, ...] = ()
     other_version: bool = False
     counts: Mapping[str, int] = field(default_factory=dict)
+    certificate: str = ""
+    public: bool = False
 
     def __bool__(self) -> bool:
         return not self.differences and (self.other_version or not self.pages)
@@ -136,8 +147,29 @@ class Verification:
             "not_compared": list(self.not_compared),
             "pages_not_compared": list(self.pages),
             "counts": dict(self.counts),
+            "certificate": self.certificate,
             "differences": [{"file": d.file, "what": d.what} for d in self.differences],
         }
+
+
+def verify_public(folder: Path, source: Any, engine: str, options: EngineOptions) -> Verification:
+    """Compare the public part of a release with its certificate, for a recipient who has nothing else."""
+    if source is not None:
+        raise InputError(
+            f"{folder} is the public part of a release, whose rows cannot be compared with a source",
+            expected="the whole release folder of the publisher",
+            remedy="leave the source out to compare the public files with their certificate",
+        )
+    outcome = check_public(folder, engine, options)
+    return Verification(
+        folder,
+        tuple(Difference(file, what) for file, what in outcome.differences),
+        tuple(outcome.compared),
+        tuple(outcome.not_compared),
+        counts={} if outcome.records is None else {"released": outcome.records},
+        certificate=outcome.digest,
+        public=True,
+    )
 
 
 def unfinished_release(folder: Path) -> Verification | None:
@@ -154,9 +186,33 @@ def unfinished_release(folder: Path) -> Verification | None:
 
 def manifest_differences(manifest: Manifest) -> list[Difference]:
     """The content has its own checksum."""
+    differences = []
     if manifest["checksum"] != checksum(manifest):
-        return [Difference(MANIFEST, "its content does not match its checksum: it was changed")]
-    return []
+        differences.append(Difference(MANIFEST, "its content does not match its checksum: it was changed"))
+    if not SEAL.fullmatch(manifest.get("seal", "")):  # it is under no digest, so it may hold nothing else
+        differences.append(Difference(MANIFEST, "its seal is not one"))
+    return differences
+
+
+def repeated_differences(manifest: Manifest) -> list[Difference]:
+    """Compare what the manifest states twice: digests of hierarchies, the search, and figures among others."""
+    own, differences = manifest["own"], []
+    for column, entry in manifest["hierarchies"].items():
+        listed = None if entry["file"] is None else manifest["files"].get(entry["file"])
+        if entry["sha256"] != listed:
+            differences.append(f"its digest of the hierarchy of {column} is not that of the file")
+    if "front" in own:
+        stated = {"system": manifest["system"]} | {name: own[name] for name in ("algorithm", "exact", "objectives")}
+        differences += [
+            f"its search has another {name} than its front"
+            for name, value in stated.items()
+            if own["front"][name] != value
+        ]
+    if "comparison" in own:
+        after = [row["after"] for row in own["comparison"]["measures"]]
+        if not all(entry in manifest["figures"].values() for entry in after):
+            differences.append("its comparison with the source has other figures of the file")
+    return [Difference(MANIFEST, what) for what in differences]
 
 
 def rows_read_differences(manifest: Manifest, read: int) -> list[Difference]:
@@ -208,16 +264,20 @@ class Pages:
 
 
 def compare_pages(folder: Path, manifest: Manifest, drawn: Mapping[str, str]) -> Pages:
-    """Compare the pages with what the manifest says, word by word if this version drew them.
+    """Compare the pages with what the manifest says, word by word if the same templates drew them.
 
-    Another version may draw them otherwise. Then their figures for machines are compared, what they say of each column,
-    and that nothing in them can run or load; their words are not.
+    A page that other templates drew has other words. If this user published the release here, the seal of the manifest
+    proves that the page is the published one. Otherwise only its figures for machines are compared, what it says of
+    each column, and that nothing in it can run or load; its words are not. A page of our own templates must be equal to
+    the byte, so an edited page is either a difference or not compared, whatever the manifest says of its templates.
     """
-    exactly = manifest["versions"].get("sfumato") == __version__
+    exactly, published = _same_templates(manifest), signed(manifest["checksum"], manifest.get("seal"))
     differences, unread = [], []
     for name, text in drawn.items():
         path = folder / name
         if not path.is_file():
+            continue
+        if not exactly and published and manifest["files"].get(name) == digest(path):
             continue
         what, known = _page(path, text, manifest, exactly)
         if what:
@@ -225,6 +285,12 @@ def compare_pages(folder: Path, manifest: Manifest, drawn: Mapping[str, str]) ->
         elif not known:
             unread.append(name)
     return Pages(tuple(differences), tuple(unread))
+
+
+def _same_templates(manifest: Manifest) -> bool:
+    """Return whether this program draws the same pages from a manifest as the one that wrote it."""
+    same = manifest.get("templates") == templates_digest()
+    return same and manifest["versions"].get("sfumato") == __version__
 
 
 def _page(path: Path, text: str, manifest: Manifest, exactly: bool) -> tuple[str, bool]:
@@ -327,6 +393,8 @@ def verify_release(
     With `other_version` a release counts as verified although another version drew its pages.
     """
     folder = Path(folder)
+    if (folder / PUBLIC_CERTIFICATE).is_file() and not (folder / PRIVATE).exists():
+        return verify_public(folder, source, engine, options)
     incomplete = unfinished_release(folder)
     if incomplete is not None:
         return incomplete
@@ -350,8 +418,11 @@ def verify_release(
         return Verification(
             folder, (*differences, Difference(MANIFEST, "it lacks entries, or has some of another kind"))
         )
+    with _noted(differences, MANIFEST, "it cannot be compared with itself"):
+        differences += repeated_differences(manifest)
     given = None if source is None else reading(study, source)
     table = None if given is None else table_of(given)
+    drawn: dict[str, str] = {}
     with _noted(differences, MANIFEST, "its pages cannot be drawn"):
         listed = manifest["files"]
         files = {name: listed[f"{PUBLIC}/{name}"] for name in data_files(listed, manifest["data"])}
@@ -371,6 +442,11 @@ def verify_release(
         more, otherwise = larger_than_rows(check.written, folder / data, manifest["versions"])
         differences += [Difference(data, more)] if more else []
         not_compared += [otherwise] if otherwise else []
+    if check is not None and EXTERNAL in drawn and not differences:  # it follows from all that was compared above
+        with _noted(differences, CERTIFICATE, "it cannot be drawn again"):
+            digests = public_digests(manifest["files"])
+            certificate = certificate_of(manifest, study, check.own, block_of(drawn[EXTERNAL]), digests)
+            differences += compare_pages(folder, manifest, {CERTIFICATE: certificate}).differences
     with _noted(differences, MANIFEST, "its figures cannot be read"):
         figures = [
             entry for entry in manifest["figures"].values() if isinstance(entry, Mapping)
@@ -400,7 +476,10 @@ def verify_release(
         )
         if isinstance(count, int)
     }
-    return Verification(folder, tuple(differences), tuple(compared), tuple(not_compared), unread, other_version, counts)
+    stated = manifest["files"].get(CERTIFICATE, "")
+    return Verification(
+        folder, tuple(differences), tuple(compared), tuple(not_compared), unread, other_version, counts, stated
+    )
 
 
 def _version(manifest: Manifest) -> str:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+import sfumato
 from sfumato.base.formats import parse_json
 from sfumato.base.text import number, percent
 from sfumato.errors import DataError, shortened
@@ -20,6 +25,7 @@ from sfumato.version import __version__
 
 LEFT_OUT = "of the records of the original table left out (missing values)"
 TREATED = ("rounded", "banded")  # the words of the dictionary for columns whose values are treated
+DRAWING = ("report", "release", "methods", "study", "base")  # the folders with code whose sentences pages hold
 BLOCK = re.compile(r'<script type="application/json" id="figures">(.*?)</script>', re.DOTALL)
 
 
@@ -41,6 +47,22 @@ def block_of(text: str) -> Any:
         return parse_json(match[1], "the figures of the page") if match else None
     except DataError:
         return None
+
+
+@cache
+def templates_digest() -> str:
+    """Return the SHA-256 of all that decides the words of a page: our code and templates for them, and their versions.
+
+    Two programs with the same digest draw the same page from the same manifest, to the byte.
+    """
+    sha = hashlib.sha256(f"{__version__} {version('plotly')}".encode())
+    package = Path(sfumato.__file__).parent
+    for folder in DRAWING:
+        for path in sorted((package / folder).rglob("*")):
+            if path.suffix in (".py", ".html"):
+                content = hashlib.sha256(path.read_bytes()).hexdigest()
+                sha.update(f"{path.relative_to(package).as_posix()} {content}\n".encode())
+    return sha.hexdigest()
 
 
 def dictionary_page(dictionary: Mapping[str, Any]) -> str:

@@ -105,7 +105,7 @@ def test_the_true_counts_are_in_no_public_file(study: sf.Study, tmp_path: Path, 
     assert channel_of(front.point(1)).notes["designed_for_records"] == RECORDS  # it is there to be lost
     out = tmp_path / "out"
     sf.publish(sf.pick(front, point=1), out)
-    names = ["croissant.json", "data.csv", "data.csv.channel.json", "ddi.xml"]
+    names = ["certificate.json", "croissant.json", "data.csv", "data.csv.channel.json", "ddi.xml"]
     names += ["dictionary.html", "dictionary.json", "external.html"]
     assert [path.name for path in public(out)] == names
     told = numbers_in(json.loads((out / "public" / "data.csv.channel.json").read_text("utf-8")))
@@ -130,8 +130,8 @@ def test_the_true_counts_are_in_no_public_file(study: sf.Study, tmp_path: Path, 
 def test_no_secret_is_in_the_public_part(release: Path, made: Path) -> None:
     manifest = pack.read_manifest(release)
     canaries = [str(made), "canary", str(Path.home()), socket.gethostname(), manifest["source"]["sha256"], "seed"]
-    # The digest of the file that is handed out stands in its metadata; no other does.
-    digests = [digest for name, digest in manifest["files"].items() if name != manifest["data"]]
+    # The digests of the files that are handed out stand in their certificate; no other does.
+    digests = [digest for name, digest in manifest["files"].items() if not name.startswith("public/")]
     canaries += ["designed_for", '"counts"', *digests]
     for path in public(release):
         text = path.read_text("utf-8")
