@@ -151,8 +151,8 @@ def test_a_plan_applied_to_another_table(tmp_path: Path) -> None:
 
 def test_cuts(tmp_path: Path) -> None:
     study = study_with_an_outlier(tmp_path)
-    study = study.with_search(
-        SearchSettings(system="cuts", max_suppression=0.05, generations=3, population=8, seed=SEED)
+    study = study.replace(
+        search=SearchSettings(system="cuts", max_suppression=0.05, generations=3, population=8, seed=SEED)
     )
     front = sf.search(study)
     point = next(p for p in front.points if p.suppressed and p.values["k"] >= 4)

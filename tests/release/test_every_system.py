@@ -180,9 +180,9 @@ def test_a_source_that_changes_meanwhile_is_not_released(
     write, source = pack.write_manifest, made.folder / "people.csv"
     before = source.read_bytes()
 
-    def meanwhile(*given: Any) -> Any:
+    def meanwhile(*given: Any, **how: Any) -> Any:
         source.write_bytes(before + b"\n")
-        return write(*given)
+        return write(*given, **how)
 
     monkeypatch.setattr("sfumato.release.publish.write_manifest", meanwhile)
     try:

@@ -381,7 +381,7 @@ def test_a_disguise_that_fails_leaves_what_was_there(
     assert {path.name: path.read_bytes() for path in public(out)} == before
     monkeypatch.setattr(
         "sfumato.release.publish.write_manifest",
-        lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")),
+        lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left on device")),
     )
     with pytest.raises(sf.InputError, match="No space left"):
         sf.disguise(study, [COIN], tmp_path / "full", accept={"earlier": "only to try it again"})
