@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import json
 import random
 import re
 from collections import Counter
@@ -42,9 +43,12 @@ ILLNESSES = ("flu", "cold", "gout", "cough")
 
 
 def beside_the_data(release: Any) -> dict[str, str]:
-    """The public files as text, but for the data file and its digest, which stands in the metadata."""
+    """Return the public files as text without the data file, its digest in the metadata, and digests of such files."""
     digest = hashlib.sha256(release.data.read_bytes()).hexdigest()
-    return {p.name: p.read_text("utf-8").replace(digest, "") for p in public_files(release) if p != release.data}
+    texts = {p.name: p.read_text("utf-8").replace(digest, "") for p in public_files(release) if p != release.data}
+    certificate = json.loads(texts["certificate.json"])
+    texts["certificate.json"] = json.dumps(certificate | {"files": sorted(certificate["files"])})
+    return texts
 
 
 def mentioned(texts: Mapping[str, str], strange: Sequence[Person]) -> list[tuple[str, str]]:
@@ -100,7 +104,8 @@ def same_group_files(strange: tuple[Person, ...], tmp_path_factory: pytest.TempP
             assert Counter(row[name] for row in before) == Counter(row[name] for row in rows_of(release))
         texts[-1]["external.html"], shares = SWAPPED.subn("", texts[-1]["external.html"])
         assert shares == 4
-    assert set(texts[0]) == {"croissant.json", "ddi.xml", "dictionary.html", "dictionary.json", "external.html"}
+    pages = {"dictionary.html", "dictionary.json", "external.html"}
+    assert set(texts[0]) == {"certificate.json", "croissant.json", "ddi.xml"} | pages
     for name in texts[0]:
         assert texts[0][name] == texts[1][name], name
 
@@ -143,7 +148,7 @@ def same_disguise(strange: tuple[Person, ...], tmp_path_factory: pytest.TempPath
         assert not mentioned(texts[-1] | {"data": release.data.read_text("utf-8")}, hidden)
         reports = " | ".join(row["ill"].replace(" > ", " | ") for row in rows_of(release))
         assert set(reports.split(" | ")) == set(ILLNESSES)
-    metadata = {"croissant.json", "ddi.xml"}
+    metadata = {"certificate.json", "croissant.json", "ddi.xml"}
     assert set(texts[0]) == {"data.csv.channel.json", "dictionary.html", "dictionary.json", "external.html"} | metadata
     for name in texts[0]:
         assert texts[0][name] == texts[1][name], name
