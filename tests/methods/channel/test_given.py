@@ -383,8 +383,9 @@ def test_altered_figures_given_the_other_columns_are_found(tmp_path: Path, state
     content = {name: value for name, value in manifest.items() if name not in ("checksum", "files")}
     pack.write_manifest(tmp_path / "out", content)  # type: ignore[arg-type]
     checked = sf.verify(tmp_path / "out", tmp_path / "jobs.csv")
-    assert [difference.what for difference in checked.differences] == [
-        "its figures given the other columns are not those of the file and the source"
+    assert [(difference.file, difference.what) for difference in checked.differences] == [
+        ("public/certificate.json", "it does not agree with the manifest"),
+        ("private/manifest.json", "its figures given the other columns are not those of the file and the source"),
     ]
 
 
