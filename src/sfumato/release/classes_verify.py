@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -45,8 +45,15 @@ from sfumato.release.rows import differing_rows
 from sfumato.release.verify import Again, Check, Difference, Verifier, rows_read_differences
 from sfumato.study import Study
 
+Details = Callable[[Study, Assigned, Mapping[str, Any]], Mapping[str, Any]]
 
-def measure_again(check: Check, beside: Beside) -> Again:
+
+def no_details(*_: object) -> Mapping[str, Any]:
+    """Return no entries: the details of a point do not follow from its plan."""
+    return {}
+
+
+def measure_again(check: Check, beside: Beside, details: Details) -> Again:
     """Measure the data file again: every figure, the dictionary, what it breaks of the policy; and the classes."""
     manifest, data, own = check.manifest, check.data, check.own
     plan = Assigned.load(check.folder)
@@ -100,7 +107,7 @@ def measure_again(check: Check, beside: Beside) -> Again:
         whole=whole,
         dictionary=dictionary_of(check.study, written.names, plan.columns, Path(data).name, left_out, classes),
         findings=release_findings(check.study, figures, whole, suppressed, classes, Holders.stated(manifest["own"])),
-        differences=[*differences, *_point(manifest)],
+        differences=[*differences, *_point(manifest), *_details(manifest, details(check.study, plan, figures))],
     )
 
 
@@ -141,6 +148,16 @@ def _point(manifest: Manifest) -> list[Difference]:
     ]
 
 
+def _details(manifest: Manifest, measured: Mapping[str, Any]) -> list[Difference]:
+    """Compare the details of the point with those that follow from the plan in the folder."""
+    stated = manifest["point"].get("details", {})
+    return [
+        Difference(MANIFEST, f"the {name} of its point do not follow from its classes")
+        for name, value in measured.items()
+        if name not in stated or stated[name] != value
+    ]
+
+
 def rows_again(check: Check, study: Study) -> list[Difference]:
     """Put the records of the source into their classes again: the same tuples, and the same rows in any order."""
     plan = Assigned.load(check.folder)
@@ -174,11 +191,23 @@ def says(manifest: Content) -> str:
     return f"{K.label} {number(manifest['figures'][K.name]['value'])}"
 
 
-def box_verifier(pages: Pages, beside: Beside = nothing, own_records: str = "") -> Verifier:
-    """How releases by classes are verified; `pages` and the figures `beside` are a system's own."""
+def box_verifier(
+    pages: Pages, beside: Beside = nothing, details: Details = no_details, own_records: str = ""
+) -> Verifier:
+    """Return the verifier of releases by classes.
+
+    Args:
+        pages: draws the reports of the method.
+        beside: returns the figures that only this method has.
+        details: returns the details of a point that follow from the plan in the folder and its figures.
+        own_records: the reason why a plan cannot be applied to another table; empty if it can.
+
+    Returns:
+        The verifier.
+    """
     return Verifier(
         pages=pages,
-        measure=partial(measure_again, beside=beside),
+        measure=partial(measure_again, beside=beside, details=details),
         rows=rows_again,
         says=says,
         files=lambda _: (FILE,),

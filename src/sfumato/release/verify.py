@@ -208,11 +208,33 @@ def repeated_differences(manifest: Manifest) -> list[Difference]:
             for name, value in stated.items()
             if own["front"][name] != value
         ]
+        differences += point_differences(manifest["point"], own["front"]["points"])
     if "comparison" in own:
         after = [row["after"] for row in own["comparison"]["measures"]]
         if not all(entry in manifest["figures"].values() for entry in after):
             differences.append("its comparison with the source has other figures of the file")
     return [Difference(MANIFEST, what) for what in differences]
+
+
+def point_differences(point: Content, front: Sequence[Content]) -> list[str]:
+    """Compare the released point with the same point of the front.
+
+    If the released plan was drawn at random, only what the draw keeps is compared: the lower bound, the details of the
+    search, and the loss that the front states as the most that a draw may cause.
+    """
+    same = next((one for one in front if one["id"] == point["id"]), None)
+    if same is None:
+        return ["its point is not in its front"]
+    stated, details = dict(point), dict(point.get("details", {}))
+    if "promised" in details:
+        same = {**same, "details": {**same.get("details", {}), "promised": same["loss"]}}
+        details.pop("undrawn", None)
+        stated = {"details": details} | {name: point[name] for name in ("bound", "suppressed") if name in point}
+    return [
+        f"its point and its front differ in {name}"
+        for name, entry in stated.items()
+        if name not in same or same[name] != entry
+    ]
 
 
 def rows_read_differences(manifest: Manifest, read: int) -> list[Difference]:
