@@ -1,4 +1,4 @@
-"""What the verification of a release by classes compares beyond that of any release."""
+"""The part of verification that only releases by classes need."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from sfumato.release.downcoding import downcode
 from sfumato.release.format import target_of
 from sfumato.release.manifest import EXTERNAL, MANIFEST, Content, Manifest, load_hierarchies
 from sfumato.release.persons import (
-    NOBODY,
+    NO_HOLDERS,
     Holders,
     box_holders,
     figure_differences,
@@ -54,7 +54,7 @@ def no_details(*_: object) -> Mapping[str, Any]:
 
 
 def measure_again(check: Check, beside: Beside, details: Details) -> Again:
-    """Measure the data file again: every figure, the dictionary, what it breaks of the policy; and the classes."""
+    """Measure the data file: its figures, its dictionary, its classes, and what violates the policy."""
     manifest, data, own = check.manifest, check.data, check.own
     plan = Assigned.load(check.folder)
     suppressed = int(manifest["suppressed"])
@@ -120,7 +120,7 @@ def _not_computed(entry: Mapping[str, Any]) -> bool:
 
 
 def _agree(stated: Mapping[str, Any], measured: Mapping[str, Any]) -> bool:
-    """Whether a figure is as stated; one that was not computed is so in both."""
+    """Return whether two figures agree. A figure that was not computed must be missing in both."""
     if _not_computed(stated) or _not_computed(measured):
         return _not_computed(stated) and _not_computed(measured)
     return same(figure_value(stated), figure_value(measured))
@@ -133,7 +133,7 @@ def _rows(plan: Assigned) -> list[int]:
 
 
 def _point(manifest: Manifest) -> list[Difference]:
-    """The manifest's point says what its figures say."""
+    """Compare the values of the manifest's point with its figures."""
     point, figures = manifest["point"], manifest["figures"]
     values = {name: (value, figure_value(figures[name])) for name, value in point["values"].items()}
     values |= {"loss": (point["loss"], manifest["loss"]), "suppressed": (point["suppressed"], manifest["suppressed"])}
@@ -159,7 +159,7 @@ def _details(manifest: Manifest, measured: Mapping[str, Any]) -> list[Difference
 
 
 def rows_again(check: Check, study: Study) -> list[Difference]:
-    """Put the records of the source into their classes again: the same tuples, and the same rows in any order."""
+    """Assign the records of the source to their classes and compare the tuples and the rows, in any order."""
     plan = Assigned.load(check.folder)
     trees = load_hierarchies(check.folder, check.manifest["hierarchies"])
     distances = {name: column.distance for name, column in check.own.columns.items() if column.distance is not None}
@@ -169,7 +169,7 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
     with open_engine(study.engine, study.engine_options) as engine:
         source = table_of(study)
         target = target_of(source, check.written.format)
-        rows, holders = box_rows(engine, source, study, plan, target), NOBODY
+        rows, holders = box_rows(engine, source, study, plan, target), NO_HOLDERS
         torn = differing_rows(engine, rows, check.written)
         if table.counts_units:
             classes = person_classes(study, table, plan.of, plan.owner, plan.classes)
@@ -187,7 +187,7 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
 
 
 def says(manifest: Content) -> str:
-    """The smallest class."""
+    """Return the size of the smallest class as a clause."""
     return f"{K.label} {number(manifest['figures'][K.name]['value'])}"
 
 
@@ -200,7 +200,7 @@ def box_verifier(
         pages: draws the reports of the method.
         beside: returns the figures that only this method has.
         details: returns the details of a point that follow from the plan in the folder and its figures.
-        own_records: the reason why a plan cannot be applied to another table; empty if it can.
+        own_records: the reason why a plan cannot be applied to another table, empty if it can.
 
     Returns:
         The verifier.
