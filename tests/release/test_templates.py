@@ -47,7 +47,7 @@ def reworded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = templates_digest()
     environment = sfumato.report.page._templates().overlay(loader=jinja2.FileSystemLoader(templates), cache_size=0)
     monkeypatch.setattr(sfumato.report.page, "_templates", lambda: environment)
-    monkeypatch.setattr(release_pages.sfumato, "__file__", str(tmp_path / "sfumato" / "__init__.py"))
+    monkeypatch.setattr(release_pages, "__file__", str(tmp_path / "sfumato" / "report" / "release_pages.py"))
     changed = templates_digest.__wrapped__()
     assert changed != before
     for module in (release_pages, sfumato.release.verify, sfumato.release.publish):

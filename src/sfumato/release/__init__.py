@@ -1,1 +1,1 @@
-"""A release: rows recoded, written, read back and measured; its reports, its manifest, its checks afterwards."""
+"""Releases: recoded rows are written, read back and measured, with reports, a manifest and later verification."""

@@ -1,4 +1,4 @@
-"""A table in memory, recoded by a plan: the same kind of table again."""
+"""Recoding of a table in memory by a plan. The result is a table of the same kind."""
 
 from __future__ import annotations
 
@@ -24,15 +24,14 @@ from sfumato.study import Study
 
 @dataclass(frozen=True, eq=False)
 class RowGroups:
-    """For each row, in the order of the table, its group in each recoded column (-1: a value that no hierarchy knows),
-    and whether it is released."""
+    """The group of each row in each recoded column (-1: in no hierarchy), and whether the row is released."""
 
     groups: tuple[Counts64, ...]
     kept: Flags
 
 
 def recoded_frame(front: Front, point: Point, table: Any = None) -> Any:
-    """A table recoded and suppressed by a point of a front, as the kind of table that was given."""
+    """Return a table recoded and suppressed by a point of a front, as the kind of table that was given."""
     study = front.study
     frame = study.frame if table is None else Frame(table)
     if frame is None:
@@ -64,12 +63,12 @@ def recoded_frame(front: Front, point: Point, table: Any = None) -> Any:
 
 
 def _treated(engine: Engine, source: Source, name: str) -> list[Any]:
-    """The treated cells of a column of the attached source, in the order of its rows."""
+    """Return the treated cells of a column of the attached source, in the order of its rows."""
     return [value for (value,) in engine.rows(f"SELECT {source.column(name).sql} FROM raw_numbered ORDER BY r")]
 
 
 def _in_rows(cells: Sequence[Any], rows: Counts64) -> Labels | Numbers:
-    """The cells of some rows: numbers, or texts by their places."""
+    """Return the cells of some rows: numbers, or texts by their positions."""
     chosen = [cells[row] for row in rows]
     if not any(isinstance(cell, str) for cell in chosen):
         return Numbers(np.array([np.nan if cell is None else float(cell) for cell in chosen]))
@@ -79,16 +78,16 @@ def _in_rows(cells: Sequence[Any], rows: Counts64) -> Labels | Numbers:
 
 
 def plan_columns(front: Front, point: Point, table: Any = None) -> tuple[tuple[ColumnRecode, ...], Below]:
-    """What a plan makes of each quasi-identifier, with the labels that a release has, and which classes go.
+    """Return the recoding of each quasi-identifier with its released labels, and the suppressed classes.
 
-    Those are the classes of the front's own table, or of another one that is read with the same hierarchies.
+    The classes are those of the front's own table, or of another table that is read with the same hierarchies.
     """
     study, plan = front.study, point.recoding_plan
     counts = study.table()
     planned = named_plan(study, counts, plan)
     columns = column_recodes(study, planned.levels, planned.trees)
     below = Below.of(plan, planned.classes, columns)
-    if table is not None and below.listed is not None:  # the classes that go are named, so they are the table's own
+    if table is not None and below.listed is not None:  # listed classes are those of the given table
         trees = {domain.name: domain.hierarchy for domain in counts.domains}
         own = named_plan(study, reading(study, table).table(trees=trees), plan)
         below = Below.of(plan, own.classes, columns)
@@ -98,7 +97,7 @@ def plan_columns(front: Front, point: Point, table: Any = None) -> tuple[tuple[C
 def row_groups(
     engine: Engine, source: Source, study: Study, columns: Sequence[ColumnRecode], below: Below
 ) -> RowGroups:
-    """The groups of every row of the attached source, by the engine's tables `map0`, `map1`, … and `sizes`."""
+    """Return the groups of every row of the attached source, by the tables `map0`, `map1`, … and `sizes`."""
     keys = ", ".join(
         f"coalesce({cleaned(source, source.column(c.name))}, {quoted(MISSING)}) AS k{i}" for i, c in enumerate(columns)
     )
@@ -114,6 +113,6 @@ def row_groups(
 
 
 def _spellings(engine: Engine, source: Source, columns: Sequence[ColumnRecode]) -> list[str | None]:
-    """How missing values are written in each column where they stay; None is a missing cell."""
+    """Return how missing values are written in each column that keeps them, None is a missing cell."""
     cells = [f"m{i}" if c.missing_stays and source.column(c.name).is_text else "NULL" for i, c in enumerate(columns)]
     return list(engine.rows(f"SELECT {', '.join(cells)} FROM spellings")[0])

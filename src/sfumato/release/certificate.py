@@ -1,7 +1,7 @@
-"""The certificate in the public part of a release: what a recipient needs to check the folder without the private part.
+"""The certificate in the public part of a release: what a recipient needs to check it without the private part.
 
-It holds nothing that is not in the public files, but for the figures of the policy and how the data file is read. What
-it states follows from the manifest and the run file of the release, so `verify` draws it again, as it draws the pages.
+It holds nothing that is not in the public files, except the figures of the policy and how the data file is read. It
+follows from the manifest and the run file of the release, so `verify` can draw it again and compare it.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _figures(content: Content, study: Study, own: Study) -> dict[str, dict[str, 
 
 
 def check_public(folder: Path, engine: str, options: EngineOptions) -> checker.Outcome:
-    """Check the public part of a release as `checker.py` does; figures of Parquet files are recomputed as well."""
+    """Check the public part of a release as `checker.py` does. Figures of Parquet files are recomputed as well."""
 
     def rows(certificate: Mapping[str, Any], parts: Sequence[Path]) -> Iterable[tuple[checker.Row, int]]:
         reading = certificate["reading"]

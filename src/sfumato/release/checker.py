@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""A check of the public part of a release, for a recipient who has nothing else. It needs Python 3.11 and no package.
+"""A check of the public part of a release, for a recipient who has nothing else. It needs only Python 3.11.
 
     python checker.py public/
 
 The folder holds a certificate, `certificate.json`: the digests of all other files, how the data file is read, the roles
-of its columns, and the figures that the publisher states. The check compares the digests, and recomputes from a data
-file in CSV (also compressed by gzip) the number of records, k, the smallest number of sensitive values (l), the largest
-distance from the whole file (t), and what the data dictionary says of labels. What cannot be recomputed is listed.
+of its columns, and the figures that the publisher states. The check compares the digests. From a data file in CSV (also
+compressed by gzip) it recomputes the number of records, k, the smallest number of sensitive values (l) and the largest
+distance from the whole file (t). It also compares the data file with the labels in the data dictionary. What cannot be
+recomputed is listed.
 
-Whoever can write the folder can also write a certificate that agrees with it. The last line is therefore the digest of
-the certificate: compare it with the digest that the publisher states elsewhere.
+A person who can write to the folder can also write a certificate that agrees with it. The last line is therefore the
+digest of the certificate: compare it with the digest that the publisher states elsewhere.
 
 Exit codes: 0 if everything that was recomputed agrees, 4 if something differs, 2 if the folder cannot be checked.
 
@@ -37,7 +38,7 @@ CERTIFICATE = "certificate.json"
 FORMAT, VERSION = "sfumato-certificate", 1
 REPORT, DICTIONARY = "external.html", "dictionary.json"
 NEEDED = (REPORT, DICTIONARY, "dictionary.html", "croissant.json", "ddi.xml")
-MOST_BYTES = 64 << 20  # of a JSON file or a page; only the data file may be larger
+MOST_BYTES = 64 << 20  # of a JSON file or a page, but not of the data file
 SMALL = 10  # smaller counts are not stated in a public file
 KEY, SENSITIVE = "quasi_identifier", "sensitive"
 MISSING = ""  # the cell of a missing value
@@ -50,12 +51,12 @@ Reader = Callable[[Mapping[str, Any], Sequence[Path]], Iterable[tuple[Row, int]]
 
 
 class CheckError(Exception):
-    """A folder that cannot be checked, or a file that cannot be read."""
+    """An error for a folder or a file that cannot be checked."""
 
 
 @dataclass
 class Outcome:
-    """What differs (the file and how), what was compared, what could not be, and the digest of the certificate."""
+    """The result of a check: the differences, what was compared, what was not, and the digest of the certificate."""
 
     differences: list[tuple[str, str]] = field(default_factory=list)
     compared: list[str] = field(default_factory=list)
@@ -117,7 +118,7 @@ def _text(path: Path) -> str:
 
 
 def _check_files(outcome: Outcome, folder: Path, certificate: Mapping[str, Any]) -> list[Path]:
-    """Compare the files of the folder with the certificate; return the data file, or its parts, if it is complete."""
+    """Compare the files of the folder with the certificate. Return the data file, or its parts, if it is complete."""
     stated, data = certificate["files"], certificate["data"]
     names = {path.relative_to(folder).as_posix() for path in folder.rglob("*")} - {CERTIFICATE}
     whole = {name for name in stated if name == data or name.startswith(f"{data}/")}
@@ -186,7 +187,7 @@ def _check_data(
 
 
 def csv_rows(certificate: Mapping[str, Any], parts: Sequence[Path]) -> Iterator[tuple[Row, int]]:
-    """Read the rows of a CSV file, cell by cell; a missing value is the empty text."""
+    """Read the rows of a CSV file, cell by cell. A missing value is the empty text."""
     reading = certificate["reading"]
     names = [column["name"] for column in certificate["columns"]]
     missing, trim, header = set(reading["na"]), reading["trim"], reading["header"]
@@ -210,14 +211,14 @@ def csv_rows(certificate: Mapping[str, Any], parts: Sequence[Path]) -> Iterator[
 
 @dataclass
 class Figures:
-    """The figures of the groups of equal key values; `columns` are those of a group's cells, keys and sensitive."""
+    """The figures of the groups of equal key values. In `columns` are those of a group's cells, keys and sensitive."""
 
     certificate: Mapping[str, Any]
     columns: Sequence[Mapping[str, Any]]
     groups: Counter[Row]
 
     def compare(self, outcome: Outcome) -> None:
-        """Compare every figure that is stated, or say why it cannot be recomputed."""
+        """Compare every stated figure, or state why it cannot be recomputed."""
         keys = [place for place, column in enumerate(self.columns) if column["role"] == KEY]
         classes: dict[Row, Counter[Row]] = {}
         for cells, count in self.groups.items():
@@ -257,7 +258,7 @@ class Figures:
         return [place for place, column in enumerate(self.columns) if column["role"] == SENSITIVE]
 
     def _farthest(self, classes: Sequence[Counter[Row]], place: int) -> float | None:
-        """The largest distance of a class from the file in one column: over all values, and over those not missing."""
+        """Return the largest distance of a class from the file in one column: over all values, and over known ones."""
         distance = {"equal": _equal, "numbers": _ordered}.get(self.columns[place]["distance"])
         if distance is None:
             return None
@@ -284,7 +285,7 @@ def _known(values: Counter[str]) -> Counter[str]:
 
 
 def _fewest(values: Counter[str]) -> float:
-    """The number of different values of a class; a class without a known value is exempt."""
+    """Return the number of different values of a class. A class without a known value is exempt."""
     known = _known(values)
     if not known:
         return math.inf
@@ -292,13 +293,13 @@ def _fewest(values: Counter[str]) -> float:
 
 
 def _equal(some: Counter[str], whole: Counter[str], order: Sequence[str]) -> float:
-    """Half the sum of the differences between two distributions."""
+    """Return half the sum of the differences between two distributions."""
     few, all_ = some.total(), whole.total()
     return sum(abs(some[value] / few - whole[value] / all_) for value in order) / 2
 
 
 def _ordered(some: Counter[str], whole: Counter[str], order: Sequence[str]) -> float:
-    """The earth mover's distance of two distributions, where neighbouring values are equally far apart."""
+    """Return the earth mover's distance of two distributions. Neighbouring values are equally far apart."""
     few, all_ = some.total(), whole.total()
     ahead = total = 0.0
     for value in order:
@@ -342,7 +343,7 @@ def _check_labels(
 
 
 def _kind(values: Iterable[str], decimal: str) -> str:
-    """The narrowest kind of which all values are."""
+    """Return the narrowest kind that all values have."""
     values = list(values)
     for kind, pattern in KINDS.items():
         if values and all(re.fullmatch(pattern.replace("[.]", f"[{decimal}]"), value) for value in values):
@@ -351,7 +352,7 @@ def _kind(values: Iterable[str], decimal: str) -> str:
 
 
 def lines_of(folder: Path, outcome: Outcome) -> list[str]:
-    """Say in lines what a check found."""
+    """Return what a check found as lines of text."""
     if outcome.differences:
         lines = [f"{folder} does not agree with its certificate:"]
         lines += [f"  {file}: {what}" for file, what in outcome.differences]

@@ -1,12 +1,12 @@
-"""A release by classes while it is made: local recoding, and whatever else gives each class labels of its own.
+"""The draft of a release by classes: each class has labels of its own, as in local recoding.
 
-What a file whose labels differ from class to class is good for: its two-way tables, and labels per value.
+The module also measures how useful such a file is (its two-way tables and the labels per value), and refuses a saved
+front whose lower bounds contradict its other figures.
 
-What a saved front says of its floors, before it is released: figures that contradict each other are refused.
-
-A front is a file that anybody can edit. So a floor is not believed: it may be no more than its prices add up to, no
-more than the loss above it, and the ratio and the bound have to follow from it. Whether every box can pay these prices
-takes a walk over all boxes, which `sfumato floor` does; until then a floor is what the search says.
+Anybody can edit the file of a front, so its lower bound is not trusted. It must be at most the sum of its dual prices
+and at most the loss of the point, and the ratio and the bound must follow from it. Whether the dual prices are feasible
+for every box is checked by `sfumato floor`, which visits all boxes. Without that check the lower bound is a statement
+of the search.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from sfumato.release.manifest import (
     write_run_file,
 )
 from sfumato.release.persons import (
-    NOBODY,
+    NO_HOLDERS,
     Holders,
     box_holders,
     person_classes,
@@ -91,7 +91,7 @@ from sfumato.tables.frequency import FrequencyTable
 
 
 def table_figures(plan: Assigned) -> dict[str, dict[str, Any]]:
-    """The mean error of all two-way tables, with the largest and its columns; no figure for very wide columns."""
+    """Return the mean and the largest error of all two-way tables, no figure for very wide columns."""
     inside = plan.owner >= 0
     rows = np.bincount(plan.owner[inside], weights=plan.count[inside], minlength=plan.classes).astype(np.int64)
     widths = [len(column.values) for column in plan.columns]
@@ -108,7 +108,7 @@ def table_figures(plan: Assigned) -> dict[str, dict[str, Any]]:
 
 
 def labels_per_value(plan: Assigned) -> float:
-    """How many different labels a value carries, on average over the values of all columns that are released."""
+    """Return how many different labels a value has, on average over the released values of all columns."""
     inside = plan.owner >= 0
     carried = values = 0
     for j, codes in enumerate(plan.codes):
@@ -124,18 +124,18 @@ REMEDY = "search again"
 
 
 def refuse_floors(front: Front, point: Point, table: FrequencyTable) -> None:
-    """Raise unless every floor that a front states fits its prices and its losses, and so does the point released.
+    """Raise unless every lower bound of a front, and that of the released point, fits its prices and losses.
 
     Args:
         front: the front as it was saved.
-        point: what is released of it; a draw may have changed its loss.
+        point: the released point. A random draw may have changed its loss.
         table: the frequency table of its study.
     """
     full = sum(front.study.weights_for(table)) * table.records
     for one in front.points:
         floor = stated_floor(front, one, full)
         if floor is not None and METHODS[front.system].lower_bound:
-            refuse_unpaid(floor, front, int(one.values[K.name]), table)
+            refuse_unproven(floor, front, int(one.values[K.name]), table)
     floor = point.details.get("floor")
     if floor is not None and (
         point.details["floor"] != front.point(point.id).details.get("floor") or not _at_most(floor, point.loss)
@@ -144,9 +144,9 @@ def refuse_floors(front: Front, point: Point, table: FrequencyTable) -> None:
 
 
 def stated_floor(front: Front, point: Point, full: float) -> float | None:
-    """The floor of a point for the records that entered the search, None where it has none.
+    """Return the lower bound of a point for the records that entered the search, None if it has none.
 
-    An error if its loss, ratio or bound contradicts it.
+    Raises an error if the loss, ratio or bound of the point contradicts it.
     """
     details = point.details
     if "floor" not in details:
@@ -166,8 +166,8 @@ def stated_floor(front: Front, point: Point, full: float) -> float | None:
     return float(floor)
 
 
-def refuse_unpaid(floor: float, front: Front, k: int, table: FrequencyTable) -> None:
-    """Raise if a floor is more than its prices add up to."""
+def refuse_unproven(floor: float, front: Front, k: int, table: FrequencyTable) -> None:
+    """Raise if a lower bound is more than the sum of its dual prices."""
     if k not in front.prices:
         raise _refused(f"there are no prices for the floor at k = {k}")
     prices: Counts64 = front.prices[k]
@@ -178,9 +178,9 @@ def refuse_unpaid(floor: float, front: Front, k: int, table: FrequencyTable) -> 
 
 
 def floor_differences(point: dict[str, Any], loss: float, records: int, left_out: int) -> list[str]:
-    """What is wrong with the floor that a manifest states; a draw leaves the ratio of what was promised.
+    """Return the contradictions between the lower bound of a manifest and its other figures.
 
-    A ratio is without the records left out.
+    The ratio excludes the records left out. After a random draw, the ratio still refers to the promised loss.
     """
     details = point.get("details", {})
     if "floor" not in details:
@@ -221,15 +221,18 @@ Beside = Callable[[Study, Assigned], Mapping[str, dict[str, Any]]]
 
 
 def nothing(*_: object) -> Mapping[str, dict[str, Any]]:
-    """No figures beside those of every release."""
+    """Return no figures: a method without figures of its own."""
     return {}
 
 
 @dataclass(eq=False, kw_only=True)
 class BoxDraft(Draft):
-    """A point of a front whose plan is a `BoxPlan`. `drawn` pages are its system's, and so are the figures `beside`
-    those of every release, which are taken from the classes; `given` and `earlier` are the table
-    and the labels where another release's boxes are applied, `noted` what else the publisher should know."""
+    """The draft of a point of a front whose plan is a `BoxPlan`.
+
+    `drawn` returns the pages of the method, and `beside` its own figures, which are added to those of every release. If
+    the boxes of another release are applied, `given` is the table and `earlier` has the labels of that release. `noted`
+    holds further warnings for the publisher.
+    """
 
     front: Front
     point: Point
@@ -245,7 +248,7 @@ class BoxDraft(Draft):
     files: Mapping[str, str] = field(init=False)
     hierarchies: Mapping[str, dict[str, Any]] = field(init=False)
     whole: WholeFile = field(init=False)
-    shown: Holders = field(init=False, default=NOBODY)
+    shown: Holders = field(init=False, default=NO_HOLDERS)
     warnings: list[str] = field(init=False)
     dependences: Sequence[Finding] = field(init=False)
 
@@ -260,7 +263,7 @@ class BoxDraft(Draft):
         salt: str | None = None,
         **given: Any,
     ) -> BoxDraft:
-        """A draft of one point; the salt that divides tuples comes from the operating system unless given."""
+        """Return the draft of a point. The operating system draws the salt that divides tuples unless it is given."""
         study, source = front.study, front.study.source()
         kind = format_of(source, name, kind)
         return cls(
@@ -297,7 +300,11 @@ class BoxDraft(Draft):
         return made
 
     def foresee(self) -> Sequence[Finding]:
-        """Which records of a divided tuple are in which class is not known yet, so ℓ and t are those of the file."""
+        """Return the findings that are known before the file is written.
+
+        Which records of a divided tuple are in which class is not known yet, so ℓ and t are checked on the written
+        file.
+        """
         with stage("classify"):
             classes = classes_before(self.study, self.table, self.boxes, self.plan)
         if self.table.counts_units:
@@ -322,7 +329,7 @@ class BoxDraft(Draft):
 
     @cached_property
     def own_figures(self) -> Mapping[str, dict[str, Any]]:
-        """The figures of its system, which follow from the plan."""
+        """The figures of its method, which follow from the plan."""
         with stage("measure the plan"):
             return self.beside(self.study, self.plan)
 
@@ -430,7 +437,7 @@ class BoxDraft(Draft):
         )
 
     def _compare(self, after: ClassTable, figures: Mapping[str, Any], loss: float, suppressed: int) -> None:
-        """Raise unless what was measured on the file is what the search said."""
+        """Raise unless the figures measured on the file are those of the search."""
         pairs = [
             ("the number of records", self.front.rows, after.records),
             ("the number of suppressed records", self.point.suppressed, suppressed),
@@ -451,18 +458,18 @@ class BoxDraft(Draft):
 
 
 def as_recode(column: BoxColumn) -> ColumnRecode:
-    """A column as the search for dependences knows it: hidden where any of its labels stands for several values."""
+    """Return a column for the search for dependences: hidden if any of its labels covers several values."""
     missing = column.values.index("") if "" in column.values else None
     return ColumnRecode(column.name, flat(column.name, column.values), int(column.generalized), missing)
 
 
 def smallest(classes: ClassTable) -> int:
-    """The records of the smallest class of a file."""
+    """Return the number of records of the smallest class of a file."""
     return int(classes.rows.min())
 
 
 def released_values(plan: Assigned) -> dict[str, list[str]]:
-    """The values that released records have, by column."""
+    """Return the values of the released records, by column."""
     kept = np.unique(plan.of[plan.owner >= 0])
     return {
         column.name: [column.values[position] for position in np.unique(codes[kept])]

@@ -1,8 +1,8 @@
-"""The labels of one column where each class has its own: runs of ordered values, named by released values alone.
+"""The labels of one column if each class has its own: runs of ordered values, named by released values only.
 
-A run of one value is that value, a missing one stays missing, and all values together are the root. A node of the
-column's tree has its name where a person wrote it. Any other run is named by its ends, `[25 .. 29]`, where values are
-numbers, and by its values, `{clerk | cook}`, where they are not; only values that released records have are listed.
+A run of one value has that value as its label, a missing value stays missing, and the run of all values is the root. A
+node of the column's hierarchy keeps the name that a person wrote. Any other run of numbers is named by its ends,
+`[25 .. 29]`, and any other run of texts by its values, `{clerk | cook}`. Only values of released records are listed.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Run = tuple[int, int]  # positions of values: the first, and behind the last
 
 @dataclass(frozen=True, eq=False)
 class BoxColumn:
-    """One column: its values in order (a missing one is the empty text), and the label of each run that is released.
+    """One column: its values in order (a missing value is the empty text), and the label of each released run.
 
-    A label is None where a missing cell stays missing. `depths` and `spans` are what measures of loss read of a run
-    beside the values it covers; `nodes` says that the labels keep to the column's tree.
+    A label is None if a missing cell stays missing. `depths` and `spans` are the properties of a run that measures of
+    loss need besides its values. `nodes` is true if the labels are nodes of the column's hierarchy.
 
     >>> column = BoxColumn("age", ("20", "25", "29"), {(0, 1): "20", (1, 3): "[25 .. 29]"}, nodes=False)
     >>> column.covers("[25 .. 29]"), column.generalized
@@ -48,7 +48,7 @@ class BoxColumn:
 
     @cached_property
     def run_of(self) -> dict[str, Run]:
-        """The run of each label; a missing cell reads as the empty text."""
+        """The run of each label. A missing cell is read as the empty text."""
         return {MISSING if label is None else label: run for run, label in self.labels.items()}
 
     def covers(self, label: str) -> int:
@@ -57,17 +57,17 @@ class BoxColumn:
 
     @property
     def generalized(self) -> bool:
-        """Whether some label stands for several values."""
+        """Whether some label covers several values."""
         return any(high - low > 1 for low, high in self.labels)
 
     @property
     def hidden(self) -> bool:
-        """Whether nothing of the column is told."""
+        """Whether the released column contains no information."""
         return all(high - low == len(self.values) > 1 for low, high in self.labels)
 
     @property
     def blanked(self) -> bool:
-        """Whether cells are either unchanged or hidden."""
+        """Whether every cell is either unchanged or hidden."""
         return self.generalized and all(high - low in (1, len(self.values)) for low, high in self.labels)
 
     def as_dict(self) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class BoxColumn:
 
     @classmethod
     def from_dict(cls, name: str, saved: Mapping[str, Any]) -> BoxColumn:
-        """The column as it was saved; ValueError if it cannot be one."""
+        """Return a saved column. Raises ValueError if the entries cannot be those of a column."""
         values = tuple(map(str, saved["values"]))
         runs = [(int(low), int(high)) for low, high in saved["runs"]]
         if not all(0 <= low < high <= len(values) for low, high in runs) or len(set(values)) != len(values):
@@ -107,8 +107,10 @@ def box_column(
     released: Flags,
     earlier: Mapping[Run, str] | None = None,
 ) -> BoxColumn:
-    """The labels of a column; `released[p]` says that a released record has value p, `earlier` are labels that an
-    earlier release gave."""
+    """Return the labels of a column.
+
+    `released[p]` is true if a released record has value p, and `earlier` holds the labels of an earlier release.
+    """
     domain = segment.domain
     tree, order = domain.hierarchy, np.array(domain.order)
     texts = [tree.leaves[leaf] for leaf in order]
@@ -148,7 +150,7 @@ class _Naming:
         return self._nodes.get(run) or self.plain(run)
 
     def plain(self, run: Run) -> str:
-        """A run by its released values."""
+        """Return the label of a run, made of its released values."""
         low, high = run
         inside = [position for position in range(low, high) if self.released[position]]
         inside = inside or list(range(low, high))
@@ -183,7 +185,7 @@ def _is_whole(text: str, decimal: str) -> bool:
 
 
 def _depth(sizes: Iterable[Any], height: int, run: Run) -> float:
-    """The lowest level of the tree with a label that covers as much, as a share of its height."""
+    """Return the lowest level of the tree with a label that covers as many values, as a share of its height."""
     covered = run[1] - run[0]
     return next(level / height for level, held in enumerate(sizes) if held.max() >= covered)
 
@@ -195,7 +197,7 @@ def _span(numbers: Floats, run: Run) -> float:
 
 
 def _refuse_unreadable(study: Study, name: str, labels: Mapping[Run, str | None]) -> None:
-    """Raise where a label would be read as something else."""
+    """Raise if a label would be read as another value."""
     given = [label for label in labels.values() if label is not None]
     missing = [label for label in given if label in (MISSING, *study.data.na)]
     if missing or len(set(given)) < len(given):

@@ -1,4 +1,4 @@
-"""Read a file released by classes back: labels mean what the release says of them; any other label is an error."""
+"""Reading of a file released by classes. A label has the meaning that the release states. Any other is an error."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ HOW = {True: "nodes of its hierarchy", False: "runs of neighbouring values"}
 
 
 def classes_in(study: Study, columns: Sequence[BoxColumn], suppressed: int) -> ClassTable:
-    """The classes of a released file: `study` is the run file beside it."""
+    """Return the classes of a released file. `study` is the run file next to it."""
     table = study.replace(data={"removed": suppressed}).table()
     return classes_of(table, columns, study.weights_for(table))
 
 
 def classes_of(table: FrequencyTable, columns: Sequence[BoxColumn], weights: Sequence[float]) -> ClassTable:
-    """The classes of a table that holds released labels."""
+    """Return the classes of a table that holds released labels."""
     by_name = {column.name: column for column in columns}
-    recoding = tuple(_standing(domain, by_name[domain.name]) for domain in table.domains)
+    recoding = tuple(_recoding_of(domain, by_name[domain.name]) for domain in table.domains)
     domains = (replace(domain, leaves=len(by_name[domain.name].values)) for domain in table.domains)
     return classify(replace(table, domains=tuple(domains)), recoding, weights)
 
 
-def _standing(domain: Domain, column: BoxColumn) -> ColumnRecoding:
-    """A released column: every label is a group of its own."""
+def _recoding_of(domain: Domain, column: BoxColumn) -> ColumnRecoding:
+    """Return a released column as a recoding in which every label is a group of its own."""
     strange = [
         label
         for label, count in zip(domain.labels, domain.counts.tolist(), strict=True)
@@ -60,7 +60,7 @@ def _standing(domain: Domain, column: BoxColumn) -> ColumnRecoding:
 
 
 def released_loss(after: ClassTable, columns: Sequence[BoxColumn], released: Mapping[str, Sequence[str]]) -> float:
-    """The loss for readers of the file, in thousandths: of released records, among the values that they have."""
+    """Return the loss for readers, in thousandths, over the released records and the values that they have."""
     by_name = {column.name: column for column in columns}
     lost = []
     for domain in after.table.domains:
@@ -76,7 +76,7 @@ def released_loss(after: ClassTable, columns: Sequence[BoxColumn], released: Map
 
 
 def words_for(column: BoxColumn, occurring: Sequence[str], blanked: str = "") -> str:
-    """What was done to a column, in a sentence; `blanked` says of how many records it is blanked, where that is known.
+    """Return a sentence on what was done to a column. `blanked` is the share of blank records, if it is known.
 
     >>> column = BoxColumn("sex", ("F", "M"), {(0, 1): "F", (1, 2): "M", (0, 2): "*"}, nodes=True)
     >>> words_for(column, ["F", "M", "*"], "1.2 % of the records")
@@ -99,7 +99,7 @@ def words_for(column: BoxColumn, occurring: Sequence[str], blanked: str = "") ->
 def dictionary_of(
     study: Study, released: Sequence[str], columns: Sequence[BoxColumn], data: str, left_out: int, after: ClassTable
 ) -> dict[str, Any]:
-    """The data dictionary: the labels that occur, in the order of the values that they begin with."""
+    """Return the data dictionary: the labels that occur, sorted by the first value of each."""
     by_name = {column.name: column for column in columns}
     occurring, blanked = labels_of(columns, after), blanked_shares(columns, after)
     described = []
@@ -122,7 +122,7 @@ def dictionary_of(
 
 
 def _bound_entry(name: str) -> dict[str, Any]:
-    """A column with one end of the ranges of another."""
+    """Return the entry of a column that holds one end of the ranges of another column."""
     column, _, end = name.rpartition("_")
     words = f"The {'lowest' if end == 'low' else 'highest'} value of the label of {column}; empty where all is hidden."
     return {
@@ -135,7 +135,7 @@ def _bound_entry(name: str) -> dict[str, Any]:
 
 
 def labels_of(columns: Sequence[BoxColumn], after: ClassTable) -> dict[str, list[str]]:
-    """The labels of each column that occur in the file; a missing value is the empty text."""
+    """Return the labels of each column that occur in the file. A missing value is the empty text."""
     by_name = {column.name: column for column in columns}
     result = {}
     for domain in after.table.domains:
@@ -145,7 +145,7 @@ def labels_of(columns: Sequence[BoxColumn], after: ClassTable) -> dict[str, list
 
 
 def blanked_shares(columns: Sequence[BoxColumn], after: ClassTable) -> dict[str, str]:
-    """Of how many released records each column is blanked, in words for any reader; empty where none is."""
+    """Return the share of released records with a blank in each column, in words, empty if there are none."""
     by_name = {column.name: column for column in columns}
     result = {}
     for domain in after.table.domains:
@@ -160,7 +160,7 @@ def blanked_shares(columns: Sequence[BoxColumn], after: ClassTable) -> dict[str,
 
 
 def per_column(before: ClassTable, after: ClassTable, columns: Sequence[BoxColumn]) -> list[dict[str, Any]]:
-    """What each quasi-identifier adds to the risk, before and after, and the share of it that is lost."""
+    """Return how much each quasi-identifier adds to the risk, before and after, and its share of information loss."""
     lost, occurring, blanked = column_losses(after), labels_of(columns, after), blanked_shares(columns, after)
     by_name = {column.name: column for column in columns}
     risks = zip(contributions(before), contributions(after), strict=True)

@@ -1,11 +1,10 @@
-"""A box plan made ready for release: columns with their labels, classes as runs, and who is in which class.
+"""The rows of a release by classes: every record has the labels of its class, and its other cells are unchanged.
 
-Rows with the class of each, inside the engine: tuples joined, and records of divided tuples taken by a hash.
+A box plan becomes columns with labels, classes as runs, and the class of each record. Inside the engine, tuples are
+joined with the rows of the source, and the records of a divided tuple are assigned by a hash.
 
 The records of a tuple that lies in several classes are numbered in the order of a hash of their released cells and a
-salt; records that are alike in these are interchangeable, so that the classes can be worked out again from the source.
-
-The rows of a release by classes: every record with the labels of its class, the other columns as they are.
+salt. Records with equal cells are interchangeable, so the classes can be computed from the source at verification.
 """
 
 from __future__ import annotations
@@ -43,10 +42,10 @@ Earlier = Mapping[str, Mapping[Run, str]]
 
 @dataclass(frozen=True, eq=False)
 class Assigned:
-    """Tuples as positions of values, sorted, with counts; classes as runs; and how many records of which are where.
+    """The sorted tuples with their counts, the classes as runs, and the number of records of each tuple in each class.
 
-    Entry e: `count[e]` records of tuple `of[e]` are in class `owner[e]`, those of -1 are suppressed. Which of the
-    records of a tuple they are follows from `salt`: they are taken in the order of a hash of their cells.
+    Entry e: `count[e]` records of tuple `of[e]` are in class `owner[e]`, and -1 means suppressed. The `salt` decides
+    which records of a tuple these are, because they are taken in the order of a hash of their cells and the salt.
     """
 
     columns: tuple[BoxColumn, ...]
@@ -81,7 +80,7 @@ class Assigned:
         return np.flatnonzero(np.bincount(self.of, minlength=len(self.counts)) > 1)
 
     def trees(self) -> dict[str, Hierarchy]:
-        """Flat hierarchies with the values in order: a table that is read with them has the same positions."""
+        """Return flat hierarchies with the values in order, so that a table read with them has the same positions."""
         return {column.name: flat(column.name, column.values) for column in self.columns}
 
     def save(self, folder: Path) -> None:
@@ -100,7 +99,7 @@ class Assigned:
 
     @classmethod
     def load(cls, folder: Path) -> Assigned:
-        """The classes of a release, which may come from anybody: what does not fit together is a DataError."""
+        """Return the classes of a release folder. Raises DataError if its entries contradict each other."""
         saved = read_json(folder / FILE)
         try:
             columns = tuple(BoxColumn.from_dict(name, own) for name, own in saved["columns"].items())
@@ -116,7 +115,7 @@ class Assigned:
         return result
 
     def check(self) -> None:
-        """Raise ValueError unless every record is in one class, inside its labels."""
+        """Raise ValueError unless every record is in one class and inside its labels."""
         fits = (
             self.codes.shape[1] == len(self.counts) and len(self.low) == len(self.high) and bool(np.all(self.count > 0))
         )
@@ -137,7 +136,7 @@ class Assigned:
 
 
 def assigned(study: Study, table: FrequencyTable, plan: BoxPlan, salt: str, earlier: Earlier | None = None) -> Assigned:
-    """A plan on its table. A plan that does not fit the table, or is not true of it, is refused."""
+    """Return a plan assigned to the records of its table. A plan that does not fit the table is refused."""
     if plan.columns != table.columns:
         raise InputError("the plan and the table differ in their quasi-identifiers", expected="a plan of this table")
     segments = segments_of(study, table)
@@ -180,15 +179,15 @@ def assigned(study: Study, table: FrequencyTable, plan: BoxPlan, salt: str, earl
     return made
 
 
-NOBODY = -1
+NO_CLASS = -1
 
 
 @dataclass(frozen=True)
 class Division:
-    """Which records of a table are in which class: all that a row's class follows from.
+    """The class of each record of a table, with everything that decides it.
 
-    `values` are those of each column in order; row t of `codes` has the positions of a tuple, one column after the
-    other in `codes`. `entries` are tuples, classes and counts; `cells` the columns by which records are told apart.
+    `values` holds those of each column in order. Row t of `codes` has the positions of tuple t, one for each column.
+    `entries` are tuples, classes and counts. `cells` are the columns that distinguish the records of a tuple.
     """
 
     columns: tuple[str, ...]
@@ -214,7 +213,7 @@ class Division:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Division:
-        """As it was saved; anything amiss is a KeyError, ValueError or TypeError."""
+        """Return a saved division. Invalid entries raise KeyError, ValueError or TypeError."""
         entries = tuple(tuple(int(n) for n in row) for row in given["entries"])
         codes = tuple(tuple(int(n) for n in row) for row in given["codes"])
         values = tuple(tuple(map(str, own)) for own in given["values"])
@@ -224,7 +223,7 @@ class Division:
         return cls(columns, values, codes, entries, str(given["salt"]), tuple(map(str, given["cells"])))
 
     def arrays(self) -> tuple[Counts64, Counts64, Counts64, Counts64, Counts64]:
-        """Tuples, classes, the first and behind the last number of each entry, and whether its tuple is divided."""
+        """Return tuples, classes, the range of numbers of each entry, and whether its tuple is divided."""
         of, owner, count = (np.array(row, dtype=np.int64) for row in self.entries)
         by = np.lexsort((owner, of))
         of, owner, count = of[by], owner[by], count[by]
@@ -246,10 +245,10 @@ def classed_rows(
     complete: str = "1 = 1",
     beside: Sequence[str] = (),
 ) -> str:
-    """SQL for the rows of a view with the class of each as `name`, NOBODY's where it has none.
+    """Return SQL for the rows of a view with the class of each as `name`, -1 for rows in no class.
 
-    `rows` is the view, with the columns of the source and those named in `beside`; rows that are not `complete` have
-    no class. Tables of the engine's are called after `name`.
+    `rows` is the view, with the columns of the source and those named in `beside`. Rows that are not `complete` have no
+    class. Temporary tables of the engine have names that begin with `name`.
     """
     of, owner, start, end, divided = division.arrays()
     codes = np.array(division.codes, dtype=np.int64).reshape(len(division.columns), -1)
@@ -271,7 +270,7 @@ def classed_rows(
     maps = " ".join(f"LEFT JOIN {name}_map{i} AS m{i} ON r.{name}_k{i} = m{i}.v" for i in span)
     keyed = f"SELECT r.*, {positions} FROM (SELECT t.*, {cells} FROM {rows} AS t) AS r {maps}"
     same = " AND ".join(f"k.{name}_p{i} = u.p{i}" for i in span)
-    result = f"SELECT k.*, coalesce(u.q, {NOBODY}) AS {name}, coalesce(u.d, 0) AS {name}_d FROM ({keyed}) AS k "
+    result = f"SELECT k.*, coalesce(u.q, {NO_CLASS}) AS {name}, coalesce(u.d, 0) AS {name}_d FROM ({keyed}) AS k "
     result += f"LEFT JOIN {name}_tuples AS u ON {same}"
     if not some.any():
         return result
@@ -283,14 +282,14 @@ def classed_rows(
     kept = ", ".join([*(f"k.{c.sql}" for c in source.columns), *(f"k.{extra}" for extra in beside), f"k.{name}_d"])
     whole = f"SELECT {kept}, k.{name} FROM ({result}) AS k WHERE k.{name}_d = 0"
     inside = f"{same} AND k.{name}_i >= u.a AND k.{name}_i < u.b"
-    taken = f"SELECT {kept}, coalesce(u.q, {NOBODY}) AS {name} FROM ({numbered}) AS k "
+    taken = f"SELECT {kept}, coalesce(u.q, {NO_CLASS}) AS {name} FROM ({numbered}) AS k "
     taken += f"LEFT JOIN {name}_parts AS u ON {inside}"
     return f"{whole} UNION ALL {taken}"
 
 
 @dataclass(frozen=True, eq=False)
 class BoxRows:
-    """What will be released: the columns, how many rows were read, and the classes."""
+    """The rows to be released: the columns, how many rows were read, and the classes."""
 
     source: Source
     target: Source
@@ -312,7 +311,7 @@ class BoxRows:
 
     @property
     def released_source(self) -> Source:
-        """The released columns of a view of these rows: by position, generalized ones as text."""
+        """Return the released columns of a view of these rows, by position. Generalized columns are texts."""
         columns = (
             Column(column.name, TEXT if column.name in self.coded else column.type, position)
             for position, column in enumerate(self.columns)
@@ -320,7 +319,7 @@ class BoxRows:
         return replace(self.source, columns=tuple(columns))
 
     def sql(self, holders: bool = False) -> str:
-        """The released rows; their columns are `c0`, `c1`, … With `holders`, which no file gets, whose row it is."""
+        """Return SQL for the released rows: columns `c0`, `c1`, … and, for counting, the person or household."""
         cells = ", ".join(f"{self._cell(column)} AS c{position}" for position, column in enumerate(self.columns))
         first = len(self.columns)
         for position, name in enumerate(self.bounds):
@@ -342,14 +341,14 @@ class BoxRows:
 
 
 def box_rows(engine: Engine, source: Source, study: Study, plan: Assigned, target: Source | None = None) -> BoxRows:
-    """Make the engine ready to release a source by classes; a source that has other tuples is an error."""
+    """Prepare the engine to release a source by classes. A source that has other tuples is an error."""
     target = target or source
     engine.attach(source, "raw")
     released = tuple(c for c in source.columns if study.columns[c.name].role.released)
     division = Division.of(plan, [column.name for column in released])
     complete = complete_rows(source, study)
     classed = classed_rows(engine, source, division, "raw", "boxed", complete)
-    cells = ", ".join(f"({_bare(raw_cell(source, c, target))}) AS w{c.position}" for c in released)
+    cells = ", ".join(f"({_without_name(raw_cell(source, c, target))}) AS w{c.position}" for c in released)
     holders = holder_cells(source, study)
     cells += "".join(f", {cell} AS {name}" for name, cell in holders.items())
     engine.run(f"CREATE OR REPLACE TEMP VIEW boxed_rows AS SELECT t.*, {cells} FROM ({classed}) AS t WHERE {complete}")
@@ -382,7 +381,7 @@ def box_rows(engine: Engine, source: Source, study: Study, plan: Assigned, targe
 
 
 def bounded(study: Study, plan: Assigned) -> tuple[str, ...]:
-    """The columns whose ranges are released with their ends: numbers that keep to no tree, where that is asked for."""
+    """Return the numeric columns that are released with the ends of their ranges, if the study requires that."""
     if not METHODS[study.system].lower_bound or not study.local.bounds:
         return ()
     names = [column.name for column in plan.columns if column.spans is not None and not column.nodes]
@@ -398,7 +397,7 @@ def bounded(study: Study, plan: Assigned) -> tuple[str, ...]:
 
 
 def bound_names(names: Sequence[str]) -> list[str]:
-    """What the columns with the ends of ranges are called.
+    """Return the names of the columns that hold the ends of ranges.
 
     >>> bound_names(["age"])
     ['age_low', 'age_high']
@@ -406,6 +405,6 @@ def bound_names(names: Sequence[str]) -> list[str]:
     return [f"{name}_{end}" for name in names for end in ("low", "high")]
 
 
-def _bare(cell: str) -> str:
-    """A cell without the name that it is given."""
+def _without_name(cell: str) -> str:
+    """Return the SQL of a cell without its column name."""
     return cell.rsplit(" AS ", 1)[0] if cell.rsplit(" AS ", 1)[-1].isidentifier() else cell

@@ -1,8 +1,8 @@
-"""What the verification of a release by classes compares beyond that of any release."""
+"""The part of verification that only releases by classes need."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from sfumato.release.downcoding import downcode
 from sfumato.release.format import target_of
 from sfumato.release.manifest import EXTERNAL, MANIFEST, Content, Manifest, load_hierarchies
 from sfumato.release.persons import (
-    NOBODY,
+    NO_HOLDERS,
     Holders,
     box_holders,
     figure_differences,
@@ -45,9 +45,16 @@ from sfumato.release.rows import differing_rows
 from sfumato.release.verify import Again, Check, Difference, Verifier, rows_read_differences
 from sfumato.study import Study
 
+Details = Callable[[Study, Assigned, Mapping[str, Any]], Mapping[str, Any]]
 
-def measure_again(check: Check, beside: Beside) -> Again:
-    """Measure the data file again: every figure, the dictionary, what it breaks of the policy; and the classes."""
+
+def no_details(*_: object) -> Mapping[str, Any]:
+    """Return no entries: the details of a point do not follow from its plan."""
+    return {}
+
+
+def measure_again(check: Check, beside: Beside, details: Details) -> Again:
+    """Measure the data file: its figures, its dictionary, its classes, and what violates the policy."""
     manifest, data, own = check.manifest, check.data, check.own
     plan = Assigned.load(check.folder)
     suppressed = int(manifest["suppressed"])
@@ -100,7 +107,7 @@ def measure_again(check: Check, beside: Beside) -> Again:
         whole=whole,
         dictionary=dictionary_of(check.study, written.names, plan.columns, Path(data).name, left_out, classes),
         findings=release_findings(check.study, figures, whole, suppressed, classes, Holders.stated(manifest["own"])),
-        differences=[*differences, *_point(manifest)],
+        differences=[*differences, *_point(manifest), *_details(manifest, details(check.study, plan, figures))],
     )
 
 
@@ -113,7 +120,7 @@ def _not_computed(entry: Mapping[str, Any]) -> bool:
 
 
 def _agree(stated: Mapping[str, Any], measured: Mapping[str, Any]) -> bool:
-    """Whether a figure is as stated; one that was not computed is so in both."""
+    """Return whether two figures agree. A figure that was not computed must be missing in both."""
     if _not_computed(stated) or _not_computed(measured):
         return _not_computed(stated) and _not_computed(measured)
     return same(figure_value(stated), figure_value(measured))
@@ -126,7 +133,7 @@ def _rows(plan: Assigned) -> list[int]:
 
 
 def _point(manifest: Manifest) -> list[Difference]:
-    """The manifest's point says what its figures say."""
+    """Compare the values of the manifest's point with its figures."""
     point, figures = manifest["point"], manifest["figures"]
     values = {name: (value, figure_value(figures[name])) for name, value in point["values"].items()}
     values |= {"loss": (point["loss"], manifest["loss"]), "suppressed": (point["suppressed"], manifest["suppressed"])}
@@ -141,8 +148,18 @@ def _point(manifest: Manifest) -> list[Difference]:
     ]
 
 
+def _details(manifest: Manifest, measured: Mapping[str, Any]) -> list[Difference]:
+    """Compare the details of the point with those that follow from the plan in the folder."""
+    stated = manifest["point"].get("details", {})
+    return [
+        Difference(MANIFEST, f"the {name} of its point do not follow from its classes")
+        for name, value in measured.items()
+        if name not in stated or stated[name] != value
+    ]
+
+
 def rows_again(check: Check, study: Study) -> list[Difference]:
-    """Put the records of the source into their classes again: the same tuples, and the same rows in any order."""
+    """Assign the records of the source to their classes and compare the tuples and the rows, in any order."""
     plan = Assigned.load(check.folder)
     trees = load_hierarchies(check.folder, check.manifest["hierarchies"])
     distances = {name: column.distance for name, column in check.own.columns.items() if column.distance is not None}
@@ -152,7 +169,7 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
     with open_engine(study.engine, study.engine_options) as engine:
         source = table_of(study)
         target = target_of(source, check.written.format)
-        rows, holders = box_rows(engine, source, study, plan, target), NOBODY
+        rows, holders = box_rows(engine, source, study, plan, target), NO_HOLDERS
         torn = differing_rows(engine, rows, check.written)
         if table.counts_units:
             classes = person_classes(study, table, plan.of, plan.owner, plan.classes)
@@ -170,15 +187,27 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
 
 
 def says(manifest: Content) -> str:
-    """The smallest class."""
+    """Return the size of the smallest class as a clause."""
     return f"{K.label} {number(manifest['figures'][K.name]['value'])}"
 
 
-def box_verifier(pages: Pages, beside: Beside = nothing, own_records: str = "") -> Verifier:
-    """How releases by classes are verified; `pages` and the figures `beside` are a system's own."""
+def box_verifier(
+    pages: Pages, beside: Beside = nothing, details: Details = no_details, own_records: str = ""
+) -> Verifier:
+    """Return the verifier of releases by classes.
+
+    Args:
+        pages: draws the reports of the method.
+        beside: returns the figures that only this method has.
+        details: returns the details of a point that follow from the plan in the folder and its figures.
+        own_records: the reason why a plan cannot be applied to another table, empty if it can.
+
+    Returns:
+        The verifier.
+    """
     return Verifier(
         pages=pages,
-        measure=partial(measure_again, beside=beside),
+        measure=partial(measure_again, beside=beside, details=details),
         rows=rows_again,
         says=says,
         files=lambda _: (FILE,),

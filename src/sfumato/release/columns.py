@@ -1,23 +1,22 @@
-"""One quasi-identifier under a plan: what each of its values is released as.
+"""The released labels of one quasi-identifier under a plan, made only from the values of released records.
 
-Labels of a release: groups are named by the values that released records have.
+The publisher knows a group made from the data (a cut, a quantile, labels joined in the editor) by the values it holds,
+`[3 .. 24]` or `{Astronaut | Clerk}`. Some of these values may occur only in suppressed records, so a release has names
+of its own:
 
-A group made from the data (a cut, a quantile, labels joined on the page) is known to its publisher by the values it
-holds, `[3 .. 24]` or `{Astronaut | Clerk}`. Some of them may be gone with the suppressed records, so a release has
-names of its own, which depend on nothing but released records:
+- Neighbouring numbers: `<25`, `25-56`, `>=57`. A bound is a declared break if there is one. If there is none, it is the
+  roundest number that is above the released values of the lower group and not above those of the upper group. It
+  separates the groups as well as an exact value would. The outer ends are open: a bound there separates nothing and
+  would only reveal an extreme value.
+- Nodes of the column's hierarchy, if it is cut along the hierarchy: their names, as a person wrote them.
+- Other values: the value if there is only one, the node of the column's hierarchy that has all of them, or a list.
+  Lists of codes contain only codes and no names of nodes.
+- Intervals with fixed bounds do not change, except that `[20, 30)` becomes `20-29` if all released values are whole
+  numbers, because recipes choose between the two forms by all values.
+- Names that a person wrote do not change, unless a name is that of a value that is not released. Public hierarchies are
+  known to all readers, so all their values count as released.
 
-- Neighbouring numbers: `<25`, `25-56`, `>=57`. A bound is a declared break, else the roundest number that is above the
-  released values below it and not above those from it on: it parts the groups as well as somebody's exact value would.
-  The outer ends are open, because there a bound parts nothing and would only be somebody's extreme value.
-- Nodes of the column's hierarchy, where it is cut along that: their names, as a person wrote them.
-- Other values: the value if there is one, the node of the column's hierarchy that has all of them, or a list. Codes
-  are listed as codes, never beside names of nodes.
-- Intervals with fixed bounds stay; but `[20, 30)` is `20-29` where all released values are whole numbers, because
-  recipes write the one or the other by all values.
-- What a person wrote stays, unless it is the name of a value that is gone. Public hierarchies are known to everybody,
-  so all their values count as released.
-
-Groups without a released record keep the publisher's name in the private hierarchy, and stand in no public file.
+Groups without a released record keep the publisher's name in the private hierarchy and appear in no public file.
 """
 
 from __future__ import annotations
@@ -52,9 +51,9 @@ Joined = Literal["level", "nodes", "neighbours"]
 
 @dataclass(frozen=True, eq=False)
 class ColumnRecode:
-    """A hierarchy, a level of it, and the leaf at which missing values stand (None: the column has no place for them).
+    """A hierarchy, a level, and the leaf of missing values (None: the column has no group for them).
 
-    `joined` says what the groups of the level are: a level of the column's own hierarchy, nodes of it, or neighbours.
+    `joined` states what the groups are: a level of the column's own hierarchy, nodes of it, or neighbouring values.
 
     >>> tree = Hierarchy.from_paths("zip", [("11", "1*", "*"), ("12", "1*", "*"), ("", "", "*")])
     >>> column = ColumnRecode("zip", tree, 1, missing=2)
@@ -71,12 +70,12 @@ class ColumnRecode:
 
     @property
     def keys(self) -> list[str]:
-        """The values as the engine knows them after cleaning: a missing one is the empty text."""
+        """Return the values as they are in the engine after cleaning: a missing value is the empty text."""
         return [MISSING if leaf == self.missing else label for leaf, label in enumerate(self.tree.leaves)]
 
     @property
     def groups(self) -> list[int]:
-        """The place of each value's label on the level."""
+        """Return the position of each value's label on the level."""
         return [int(group) for group in self.tree.maps[self.level]]
 
     @property
@@ -85,7 +84,7 @@ class ColumnRecode:
 
     @cached_property
     def kept_group(self) -> int:
-        """The label under which a missing cell is released as it was, or -1 if missing values were generalized."""
+        """Return the label of missing cells that are released unchanged, or -1 if missing values were generalized."""
         if self.missing is None:
             return -1
         group = int(self.tree.maps[self.level][self.missing])
@@ -97,12 +96,12 @@ class ColumnRecode:
 
     @property
     def released(self) -> list[str | None]:
-        """The released label of each value; None for a missing cell that stays one."""
+        """Return the released label of each value, None for a missing cell that stays missing."""
         return [None if group == self.kept_group else self.labels[group] for group in self.groups]
 
     @property
     def wild_group(self) -> int:
-        """The group that matches anything, or -1: a missing value that shares its label with others does not."""
+        """Return the group that matches any value, -1 if there is none, as for missing values with a shared label."""
         if not self.wildcard or self.missing is None:
             return -1
         group = self.groups[self.missing]
@@ -110,12 +109,12 @@ class ColumnRecode:
 
     @property
     def hidden(self) -> bool:
-        """Whether nothing of the column is told."""
+        """Whether the released column contains no information."""
         return self.level == self.tree.height
 
     @property
     def ambiguous(self) -> list[str]:
-        """Labels of the level that stand for other values at a lower level: only the plan tells which is meant."""
+        """Return labels that cover other values at a lower level, so that only the plan decides their meaning."""
         labels = []
         for group, label in enumerate(self.labels):
             level, position = self.tree.nodes[label]
@@ -125,7 +124,7 @@ class ColumnRecode:
 
 
 def column_recodes(study: Study, levels: Mapping[str, int], trees: Mapping[str, Hierarchy]) -> tuple[ColumnRecode, ...]:
-    """What a plan does to each quasi-identifier: a level of a hierarchy, which a cut has of its own."""
+    """Return the recoding of each quasi-identifier: a level of a hierarchy. A cut has a hierarchy of its own."""
     recodes = []
     for name in study.named(Role.QUASI_IDENTIFIER):
         if name not in levels or name not in trees:
@@ -148,7 +147,7 @@ def column_recodes(study: Study, levels: Mapping[str, int], trees: Mapping[str, 
 
 
 def _refuse_missing_labels(column: ColumnRecode, na: Sequence[str]) -> None:
-    """A released label that a reader takes for a missing value would not be measured as what it is."""
+    """Raise if a reader would take a released label for a missing value and measure it as one."""
     unreadable = [
         label
         for group, label in enumerate(column.labels)
@@ -163,7 +162,7 @@ def _refuse_missing_labels(column: ColumnRecode, na: Sequence[str]) -> None:
 
 
 def _never_read(column: ColumnRecode, label: int, na: Sequence[str]) -> bool:
-    """Whether only values that are missing themselves, and so are never looked up, stand under a label."""
+    """Return whether a label covers only values that are missing, which are never looked up."""
     leaves = [leaf for leaf, group in enumerate(column.groups) if group == label]
     return all(column.tree.leaves[leaf] in (MISSING, *na) and leaf != column.missing for leaf in leaves)
 
@@ -175,10 +174,11 @@ ANY = "any value"  # the only group: both its ends are open
 
 @dataclass(frozen=True, eq=False)
 class Naming:
-    """How the groups of one column are named: its hierarchy with the publisher's labels, and the released values.
+    """The rule by which the groups of one column are named, from its hierarchy and its released values.
 
-    `nodes` is the hierarchy in which names for several values are looked up, `settled` the labels by which the groups
-    were released before, when the values `before` were. `cut` says that the groups are runs of neighbours, not nodes.
+    The names for several values are those of the hierarchy `nodes`. If an earlier release named the groups, `settled`
+    are its labels and `before` its released values. If `cut` is true, the groups are runs of neighbouring values and
+    not nodes.
 
     >>> paths = [("3", "[3 .. 21]", "*"), ("20", "[3 .. 21]", "*"), ("21", "[3 .. 21]", "*"), ("30", "30", "*")]
     >>> tree, settings = Hierarchy.from_paths("age", paths), ColumnSettings(role="quasi_identifier")
@@ -197,23 +197,23 @@ class Naming:
     cut: bool = False
 
     def with_values(self, more: Iterable[str]) -> Naming:
-        """The names when these values are released as well."""
+        """Return the rule with these values added to the released ones."""
         return replace(self, values=self.values | set(more), settled=self.labels, before=self.values)
 
     def named(self) -> Hierarchy:
-        """The hierarchy with the labels of the release."""
+        """Return the hierarchy with the labels of the release."""
         levels = (*self.tree.levels[: self.level], self.labels, *self.tree.levels[self.level + 1 :])
         return Hierarchy(self.tree.name, levels, self.tree.maps)
 
     def as_dict(self) -> dict[str, Any]:
-        """What `naming_from` needs beside the hierarchy as it was released: private, like that."""
+        """Return what `naming_from` needs besides the released hierarchy. It is private, like that hierarchy."""
         pairs = zip(self.labels, self.tree.levels[self.level], strict=True)
         labels = {new: old for new, old in pairs if new != old}
         return {"values": sorted(self.values), "labels": labels, "cut": self.cut, "decimal": self.decimal}
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The label of each group. No two are alike, and those of groups with released records depend on no others."""
+        """Return a different label for each group. Labels of released groups depend only on released records."""
         old = self.tree.levels[self.level]
         named = {group: self._label(group) for group in self._members}
         counts = Counter(named.values())
@@ -231,7 +231,7 @@ class Naming:
 
     @cached_property
     def _members(self) -> dict[int, list[str]]:
-        """The released values of each group that has some."""
+        """Return the released values of each group that has any."""
         members: dict[int, list[str]] = {}
         for leaf, group in zip(self.tree.leaves, self.tree.maps[self.level].tolist(), strict=True):
             if leaf in self.values:
@@ -239,9 +239,9 @@ class Naming:
         return members
 
     def _made(self, group: int) -> bool:
-        """Whether a group's label is made of values, or is that of a value which is not released.
+        """Return whether a group's label is made of values, or is the name of a value that is not released.
 
-        In a free cut even the name of a node is: which nodes a group has depends on all values.
+        In a cut without nodes, even the name of a node is one: the choice of the node depends on all values.
         """
         label = self.tree.levels[self.level][group]
         level, _ = self.tree.nodes[label]
@@ -269,24 +269,24 @@ class Naming:
 
     @cached_property
     def _places(self) -> tuple[dict[str, int], Flags]:
-        """Where each value stands in `nodes`, and where the released ones do."""
+        """Return the position of each value in `nodes`, and the positions of the released ones."""
         places = {leaf: position for position, leaf in enumerate(self.nodes.leaves)}
         return places, np.array([leaf in self.values for leaf in self.nodes.leaves])
 
     @cached_property
     def _whole_numbers(self) -> bool:
-        """Whether all released values are whole numbers."""
+        """Return whether all released values are whole numbers."""
         values = [number(leaf, self.decimal) for leaf in self.values if leaf]
         return all(value is not None and value.is_integer() for value in values)
 
     @cached_property
     def _whole(self) -> bool:
-        """Whether all released values are written as whole numbers."""
+        """Return whether all released values are written as whole numbers."""
         return all(WHOLE.match(leaf) for leaf in self.values if leaf)
 
     @cached_property
     def _ranges(self) -> dict[int, str]:
-        """The ranges of groups that are neighbouring numbers among the released values."""
+        """Return the ranges of groups that are neighbouring numbers among the released values."""
         groups = []
         for group, members in self._members.items():
             if all(number(leaf, self.decimal) is not None for leaf in members):
@@ -307,7 +307,7 @@ class Naming:
         return Decimal(leaf.strip().replace(",", ".") if self.decimal == "," else leaf.strip())
 
     def _bound(self, below: Decimal, low: Decimal) -> Decimal:
-        """What parts values up to one from values from another on: a declared break, else the roundest number."""
+        """Return the bound between two groups: a declared break if there is one, or the roundest number."""
         points = [point for point in map(Decimal, map(repr, self.settings.breaks or ())) if below < point <= low]
         return max(points) if points else roundest(below, low)
 
@@ -320,20 +320,20 @@ class Naming:
         return first if first == last else f"[{first} .. {last}]" if low < 0 else f"{first}-{last}"
 
     def _written(self, value: Decimal | None) -> str:
-        """A bound as values of the column are written: codes may have leading zeros."""
+        """Return a bound as the values of the column are written: codes may have leading zeros."""
         text = format(value or Decimal(0), "f")
         text = (text.rstrip("0").rstrip(".") if "." in text else text).replace(".", self.decimal)
         return text.zfill(self._digits)
 
     @cached_property
     def _digits(self) -> int:
-        """How long codes with leading zeros are; 0 where values are plain numbers."""
+        """Return the length of codes with leading zeros, 0 for plain numbers."""
         coded = self._whole and any(len(leaf) > 1 and leaf.startswith("0") for leaf in self.values)
         return max(map(len, self.values)) if coded else 0
 
 
 def is_public(settings: ColumnSettings) -> bool:
-    """Whether everybody may know the hierarchy of a column."""
+    """Return whether the hierarchy of a column may be published."""
     return isinstance(settings.hierarchy, HierarchyFile) and settings.hierarchy.public
 
 
@@ -343,26 +343,26 @@ def namings(
     trees: Mapping[str, Hierarchy],
     levels: Mapping[str, int],
 ) -> dict[str, Naming]:
-    """How the groups of each column are named when the classes of a plan are released, where they need names."""
+    """Return the names of the groups of each column whose groups are named by released values."""
     named = {}
     kept = planned.kept[planned.index]
     for domain, codes in zip(planned.table.domains, planned.table.codes, strict=True):
         tree, level, settings = trees[domain.name], levels[domain.name], columns[domain.name]
         if 0 < level < tree.height and (tree is not domain.hierarchy or not is_public(settings)):
             values = tree.leaves if is_public(settings) else [tree.leaves[code] for code in np.unique(codes[kept])]
-            cut = tree is not domain.hierarchy  # which has a hierarchy of its own, without the nodes of the column's
+            cut = tree is not domain.hierarchy  # its own hierarchy lacks the nodes of the column's
             nodes, free = domain.hierarchy if cut else tree, cut and not domain.along_tree
             named[domain.name] = Naming(tree, level, nodes, frozenset(values), settings, domain.decimal, cut=free)
     return named
 
 
 def named_trees(trees: Mapping[str, Hierarchy], namings: Mapping[str, Naming]) -> dict[str, Hierarchy]:
-    """The hierarchies with the labels of the release."""
+    """Return the hierarchies with the labels of the release."""
     return {name: namings[name].named() if name in namings else tree for name, tree in trees.items()}
 
 
 def naming_from(saved: Mapping[str, Any], tree: Hierarchy, level: int, settings: ColumnSettings) -> Naming:
-    """The naming of a column that was released: its hierarchy as it was released, and what `as_dict` saved."""
+    """Return the naming of a column that was released, from its released hierarchy and the result of `as_dict`."""
     private = tuple(saved["labels"].get(label, label) for label in tree.levels[level])
     old = Hierarchy(tree.name, (*tree.levels[:level], private, *tree.levels[level + 1 :]), tree.maps)
     values = frozenset(saved["values"])
@@ -370,7 +370,7 @@ def naming_from(saved: Mapping[str, Any], tree: Hierarchy, level: int, settings:
 
 
 def for_whole(label: str) -> str:
-    """An interval with fixed bounds, as recipes write it where all values are whole.
+    """Return an interval with fixed bounds as recipes write it if all values are whole numbers.
 
     >>> for_whole("[20, 30)"), for_whole("[0.5, 1)"), for_whole("<18")
     ('20-29', '[0.5, 1)', '<18')

@@ -1,16 +1,15 @@
-"""What in a page can run, load or lead elsewhere. A page of a release may hold only what our own drawing of it holds.
+"""The permitted contents of a release folder: its files, its pages, and the bytes of its data file.
 
-A page that another version drew cannot be compared word by word. Whatever the version, its tags must be plain text tags
-in plain form, its scripts and styles must be, by their digests, among those that we put into the same page, and no
-attribute may name an address or hold a script. A browser reads broken HTML in its own way, so anything that is not in
-the plain form in which our templates write is refused, not interpreted.
+A page may hold only what this program writes into the same page. A page of another version cannot be compared word by
+word. Its tags must be plain text tags in plain form, its scripts and styles must have the digests of those in our own
+page, and no attribute may hold an address or a script. Browsers read broken HTML in different ways, so anything that is
+not in the plain form of our templates is refused and not interpreted.
 
-Whether a data file can hold more than the rows that are read from it, such as another sheet or a table behind them.
+A data file must not hold more than the rows that are read from it, such as another sheet or a hidden table. The
+structure of packed text is inspected. For other formats the rows are written a second time: a file that is larger than
+the result holds something else. A text file can hold only rows.
 
-Packed text is looked at by its structure. In other formats the rows that were read are written again: what is larger
-than that holds something else. A text file has no place for anything but rows.
-
-The files that a release has: a closed list, by its method and its data file. No other file belongs to it.
+The files of a release are a closed list that follows from its method and its data file.
 """
 
 from __future__ import annotations
@@ -67,14 +66,14 @@ XML_ACTIVE = re.compile(r"<!(?:DOCTYPE|ENTITY)|<\?(?!xml )", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Active:
-    """Scripts and styles by their digests, and tags with attributes that are not plain."""
+    """The contents of a page that are not plain text: scripts and styles by their digests, and tags."""
 
     blocks: frozenset[str]
     tags: frozenset[str]
 
 
 def active_in(text: str) -> Active:
-    """What of a page is not plain text."""
+    """Return the contents of a page that are not plain text."""
     blocks: set[str] = set()
 
     def taken(match: re.Match[str]) -> str:
@@ -91,7 +90,7 @@ def active_in(text: str) -> Active:
 
 
 def _not_plain(tag: re.Match[str]) -> str:
-    """A tag as it is written, if it can be more than text."""
+    """Return a tag as it is written, if it can be more than text."""
     name, attributes = tag[2].lower(), tag[3]
     plain = PLAIN_TAGS.fullmatch(name) and all(
         PLAIN_ATTRIBUTES.fullmatch(key.lower()) or (key.lower() == "style" and PLAIN_STYLE.fullmatch(value))
@@ -101,7 +100,7 @@ def _not_plain(tag: re.Match[str]) -> str:
 
 
 def strange_in(text: str, drawn: str) -> str:
-    """What a page holds that our own drawing of it does not and that can do more than be read; empty if nothing.
+    """Return what a page holds that can run or load and that our own page lacks, empty if there is nothing.
 
     >>> strange_in("<p>k is 5</p>", "<p>k is 4</p>")
     ''
@@ -121,7 +120,7 @@ def strange_in(text: str, drawn: str) -> str:
 
 
 def strange_xml(text: str, drawn: str) -> bool:
-    """Whether XML declares a type or entities, names a style sheet, or has a namespace that our own drawing has not.
+    """Return whether XML declares a type, entities or a style sheet, or has a namespace that our own file lacks.
 
     A browser runs a script of the namespace of XHTML in any XML file.
 
@@ -148,9 +147,9 @@ HIDDEN = "it holds more than the rows that are read from it"
 
 
 def larger_than_rows(written: Source, path: Path, made: Mapping[str, str]) -> tuple[str, str]:
-    """How a data file differs because it holds more than its rows, or what of it could not be compared.
+    """Return how a data file differs because it holds more than its rows, and what could not be compared.
 
-    `made` are the versions of the programs that made the release, as its manifest says.
+    `made` are the versions of the programs that made the release, as its manifest states.
     """
     if path.is_dir():
         parts = sorted(part for part in path.iterdir() if part.suffix == ".gz")
@@ -174,7 +173,7 @@ def larger_than_rows(written: Source, path: Path, made: Mapping[str, str]) -> tu
 
 
 def _sheet_of_labels(path: Path) -> Codebook:
-    """What the second sheet of a workbook says: it is written again for the columns and values that occur."""
+    """Return the second sheet of a workbook, made from the columns and the values that occur."""
     try:
         source = open_source(DataSettings(path=str(path), sheet=LABELS))
     except InputError:  # no such sheet
@@ -199,14 +198,14 @@ def _engine_version() -> str:
 
 
 def _by(path: Path, engine: str) -> bool:
-    """Whether a version of the engine wrote a Parquet file: this one writes the same rows as large again."""
+    """Return whether this version of the engine wrote a Parquet file, so that the same rows have the same size."""
     import pyarrow.parquet
 
     return str(pyarrow.parquet.read_metadata(path).created_by).startswith(f"DuckDB version v{engine} ")
 
 
 def plain_gzip(path: Path) -> bool:
-    """Whether a packed file is one stream without a name, a comment or other fields, and ends where the stream ends."""
+    """Return whether a packed file is one stream without a name, a comment, other fields or trailing bytes."""
     stream = zlib.decompressobj(31)
     with path.open("rb") as file:
         head = file.read(10)
@@ -227,15 +226,15 @@ WITH_TREES = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.LABEL)
 
 
 def files_of(manifest: Content, study: Study, own: Iterable[str]) -> set[str]:
-    """The files that a release must have, by its data file, its columns, and what its method writes beside (`own`).
+    """Return the files that a release must have, by its data file, its columns, and the files of its method (`own`).
 
-    A data file that is a folder has parts, which are numbered without a gap; their number is not known beforehand.
+    A data file that is a folder has parts that are numbered without a gap. Their number is not known before.
     """
     return {*REQUIRED, *own, *_hierarchies(manifest, study), manifest["data"]}
 
 
 def _hierarchies(manifest: Content, study: Study) -> set[str]:
-    """The files of hierarchies, which have the names that columns give them; only columns with a hierarchy have one."""
+    """Return the files of hierarchies. Their names follow from the columns that have a hierarchy."""
     names = hierarchy_names(manifest["hierarchies"])
     other = other_hierarchies(manifest, study)
     return {
@@ -246,7 +245,7 @@ def _hierarchies(manifest: Content, study: Study) -> set[str]:
 
 
 def other_hierarchies(manifest: Content, study: Study) -> set[str]:
-    """The columns that have a hierarchy in the manifest, and can have none by their role."""
+    """Return columns with a hierarchy in the manifest whose role permits none."""
     return {
         name
         for name in manifest["hierarchies"]
@@ -255,7 +254,7 @@ def other_hierarchies(manifest: Content, study: Study) -> set[str]:
 
 
 def parts_of(data: str, names: Iterable[str]) -> set[str]:
-    """The parts of a data file that is a folder: numbered from 0 without a gap, and all with one ending.
+    """Return the parts of a data file that is a folder: numbered from 0 without a gap, with the same ending.
 
     >>> sorted(parts_of("public/d", ["public/d/part-00000.csv", "public/d/part-00002.csv", "public/d/more.csv"]))
     ['public/d/part-00000.csv']
@@ -267,7 +266,7 @@ def parts_of(data: str, names: Iterable[str]) -> set[str]:
 
 
 def plain_data(data: str) -> bool:
-    """Whether a data file has a name that a release can have.
+    """Return whether a data file has a name that a release can have.
 
     >>> plain_data("public/data.csv"), plain_data("public/*.csv"), plain_data("private/data.csv")
     (True, False, False)

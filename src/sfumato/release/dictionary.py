@@ -1,8 +1,7 @@
-"""The data dictionary of a release: each column, its role, what was done to it, and which value became which label.
+"""The data dictionary of a release: each column, its role, its treatment, and which value became which label.
 
-What a data dictionary says of columns beyond what was done to them: labels, labels of values that occur, kinds.
-
-All is taken from the written file, so that nothing is described that is not in it.
+All entries are taken from the written file, so nothing is described that the file does not contain. The codebook of the
+study adds the labels of columns and of the values that occur.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def data_dictionary(
     left_out: int,
     occurring: Mapping[str, Collection[str]],
 ) -> dict[str, Any]:
-    """The dictionary as JSON: labels that occur in the file, and what they stand for where that is public.
+    """Return the dictionary as JSON: the labels that occur in the file, and their values if these are public.
 
     Sensitive columns have no list of values.
     """
@@ -64,7 +63,7 @@ def data_dictionary(
 
 
 def kept_entry(study: Study, name: str) -> dict[str, str]:
-    """What is said of a column that no plan recodes: it is released as it is, rounded or in bands."""
+    """Return the entry of a column that no plan recodes: it is released unchanged, rounded or in bands."""
     role, treatment = study.columns[name].role, study.treatments.get(name)
     if treatment is None:
         return {"done": "kept", "words": SAID.get(role, "Unchanged.")}
@@ -73,7 +72,7 @@ def kept_entry(study: Study, name: str) -> dict[str, str]:
 
 
 def treated_entries(study: Study, names: Sequence[str]) -> dict[str, dict[str, str]]:
-    """The columns among some that are kept rounded or in bands, as `plain_dictionary` describes them."""
+    """Return the entries of columns that are rounded or in bands, as `plain_dictionary` describes them."""
     treated = [name for name in names if name in study.treatments]
     return {name: {"role": "other", **kept_entry(study, name), "meaning": MEANT[Role.OTHER]} for name in treated}
 
@@ -81,7 +80,7 @@ def treated_entries(study: Study, names: Sequence[str]) -> dict[str, dict[str, s
 def plain_dictionary(
     names: Sequence[str], changed: Mapping[str, Mapping[str, Any]], data: str, left_out: int
 ) -> dict[str, Any]:
-    """The dictionary of a file most of whose columns are kept as they are; `changed` describes the others.
+    """Return the dictionary of a file with mostly unchanged columns. `changed` describes the others.
 
     >>> plain_dictionary(["age"], {}, "data.csv", 2)["columns"][0]["words"]
     'Unchanged.'
@@ -92,7 +91,7 @@ def plain_dictionary(
 
 
 def labels_in(released: ClassTable) -> dict[str, set[str]]:
-    """The labels of each quasi-identifier that occur in a released file."""
+    """Return the labels of each quasi-identifier that occur in a released file."""
     return {
         domain.name: {label for label, count in zip(domain.labels, domain.counts.tolist(), strict=True) if count}
         for domain in released.table.domains
@@ -100,7 +99,7 @@ def labels_in(released: ClassTable) -> dict[str, set[str]]:
 
 
 def words_for(column: ColumnRecode, occurring: Collection[str]) -> str:
-    """What was done to a quasi-identifier, in a sentence.
+    """Return a sentence on what was done to a quasi-identifier.
 
     >>> from sfumato.hierarchies.hierarchy import flat
     >>> words_for(ColumnRecode("sex", flat("sex", ["F", "M"]), 1), {"*"})
@@ -129,7 +128,7 @@ def _recoded(column: ColumnRecode, occurring: Collection[str], public: bool) -> 
 
 
 def _shown(column: ColumnRecode, occurring: Collection[str]) -> list[str]:
-    """The labels that occur, a missing value apart, in an order that depends on them alone: numbers, then words."""
+    """Return the labels that occur, without missing values, sorted by themselves alone: numbers, then words."""
     kept = column.labels[column.kept_group] if column.missing_stays else MISSING
     labels = sorted(label for label in column.labels if label in occurring and label not in (MISSING, kept))
     lows = {label: _low(label) for label in labels}
@@ -154,8 +153,11 @@ KINDS = {
 def described(
     engine: Engine, written: Source, dictionary: Mapping[str, Any], book: Codebook, study: Study
 ) -> dict[str, Any]:
-    """A dictionary with the labels of its columns, the labels of values that occur, the kind of each column, how a text
-    file is laid out, and what the study says of the release as a whole."""
+    """Return a dictionary completed by the codebook and by the cells of the file.
+
+    The codebook has the labels of columns and values. The file shows which values occur, the kind of each column, and
+    how a text file is written. The study describes the release.
+    """
     engine.attach(written, "described")
     columns = []
     kinds = _kinds(engine, written)
@@ -179,7 +181,7 @@ def described(
 
 
 def codebook_of(dictionary: Mapping[str, Any]) -> Codebook:
-    """The labels that a dictionary lists: with them it can be made again from the file it describes."""
+    """Return the labels in a dictionary, from which it can be made a second time for the same file."""
     return Codebook(
         {
             str(entry["name"]): ColumnLabels(
@@ -193,7 +195,7 @@ def codebook_of(dictionary: Mapping[str, Any]) -> Codebook:
 
 
 def _text(written: Source, column: Column) -> str:
-    """A cell as text, codes that mean missing included."""
+    """Return a cell as text, including codes that mean missing."""
     plain = replace(written, codebook=Codebook(), settings=written.settings.model_copy(update={"na": ()}))
     return cleaned(plain, column)
 
@@ -208,7 +210,7 @@ def _values(engine: Engine, written: Source, column: Column) -> list[str]:
 
 
 def _kinds(engine: Engine, written: Source) -> dict[str, str]:
-    """The kind of each column: whole, number, date or text, the narrowest that all cells are. One scan for all."""
+    """Return the kind of each column, the narrowest that fits all cells, in one scan: whole, number, date or text."""
     sums = []
     for position in range(len(written.columns)):
         sums.append(f"count(v{position})")

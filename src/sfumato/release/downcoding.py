@@ -1,10 +1,10 @@
-"""Downcoding: what someone learns from a local recoding who knows that small boxes were wanted (Cohen 2022).
+"""Downcoding: an attack on local recodings by an attacker who knows that the search prefers small boxes (Cohen 2022).
 
-The attacker reasons: a class with more than k records could have spared one, so a record that lies in the box of a
-cheaper class would have been put there. Cells of a box that cheaper boxes cover are therefore crossed out, and with
-them the values of a column that no cell is left of. Where the class has exactly k records no record could be spared,
-and the same reasoning is a guess. What is left is compared with the truth, which the attacker does not have. Boxes of
-very many cells are left alone, and so are files of very many classes.
+A class with more than k records could have moved one of them to another class. So a record inside the box of a cheaper
+class would have been moved to that class. The attacker therefore removes the cells of a box that cheaper boxes cover,
+and then the values of a column without any remaining cell. For a class of exactly k records no record could be moved,
+and the conclusion is a guess. The claims are compared with the true values, which the attacker does not have. Boxes
+with very many cells and files with very many classes are not attacked.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from sfumato.base.arrays import Counts64, Floats
 from sfumato.base.compiled import compiled
 from sfumato.release.classes_rows import Assigned
 
-CELLS = 200_000  # a larger box is not looked at
-CLASSES = 20_000  # with more classes the attack is not made: every pair of them is looked at
+CELLS = 200_000  # larger boxes are not attacked
+CLASSES = 20_000  # with more classes there is no attack, because it compares every pair of them
 
 
 @dataclass(frozen=True)
 class Downcoded:
-    """What the attack claims: records whose label it narrows, and those to whom it gives one value of a column.
+    """The claims of the attack: records with a narrower label, and records with one value left in a column.
 
-    `right` counts, of each, the records of which the claim is true; `sure` those in classes with more than k records;
-    `attacked` all whose boxes are small enough to look at.
+    `right` counts the records of each for which the claim is true, `sure` those in classes with more than k records,
+    and `attacked` all records whose boxes are small enough to be attacked.
     """
 
     records: int
@@ -45,7 +45,7 @@ class Downcoded:
 
 
 def downcode(plan: Assigned, weights: Floats, k: int) -> Downcoded:
-    """Attack the classes of a release; `weights` are those of the columns in the loss."""
+    """Attack the classes of a release. `weights` are the weights of the columns in the loss."""
     if plan.classes > CLASSES:
         return Downcoded(plan.records - plan.suppressed, 0, 0, 0, 0, 0, 0)
     widths = np.array([max(len(column.values) - 1, 1) for column in plan.columns])
@@ -79,9 +79,9 @@ def downcode(plan: Assigned, weights: Floats, k: int) -> Downcoded:
 def values_left(
     low: Counts64, high: Counts64, costs: Floats, first: Counts64, limit: int
 ) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int8]]:
-    """For each class the values that are left, column after column; and whether its box has at most so many cells.
+    """Return the remaining values of each class, column by column, and whether its box is small enough to attack.
 
-    A box that cheaper ones cover whole is left as it is: the reasoning does not hold there.
+    A box that cheaper boxes cover completely is left unchanged, because the conclusion does not hold for it.
     """
     classes, columns = low.shape
     left = np.zeros((classes, first[-1]), np.int8)
@@ -114,7 +114,7 @@ def values_left(
                 continue
             for j in range(columns):
                 at[j] = max(low[c, j], low[d, j])
-            while True:  # every cell that both hold
+            while True:  # every cell in both boxes
                 cell = 0
                 for j in range(columns):
                     cell += (at[j] - low[c, j]) * step[j]

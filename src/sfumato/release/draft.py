@@ -1,4 +1,4 @@
-"""A release while it is made: what its system knows of it, and what was measured on the file that was written."""
+"""The draft of a release: what its method supplies, and what was measured on the written file."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from sfumato.study import Study
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured on a written file, and what it breaks of the policy.
+    """The measurements of a written file, and what violates the policy.
 
-    `columns` are those of the file in order, `own` the entries that only the system itself reads, `left_out` the
+    `columns` are those of the file in order, `own` the entries that only the method itself reads, and `left_out` the
     records of the source that the missing rule left out.
     """
 
@@ -43,11 +43,11 @@ class Measured:
 
 @dataclass(eq=False, kw_only=True)
 class Draft(ABC):
-    """What a system supplies so that one of its plans can be published.
+    """The part of publishing that a method supplies.
 
-    `fingerprint` is that of the table the plan was made for, `data` the name of the released file in the folder,
-    `inherited` what an earlier release with this plan had accepted. The methods are called once each, in this order;
-    the first two and the last two without an engine, for what opens its own.
+    `fingerprint` belongs to the table that the plan was made for, `data` is the name of the released file in the
+    folder, and `inherited` holds the acceptances of an earlier release with this plan. The methods are called once
+    each, in this order. The first two and the last two get no engine, because they may open one themselves.
     """
 
     system: str
@@ -58,15 +58,15 @@ class Draft(ABC):
     inherited: Sequence[Inherited] = ()
 
     def foresee(self) -> Sequence[Finding]:
-        """What the plan is known to break of the policy before anything is written, by its classes."""
+        """Return the policy findings that follow from the classes, before anything is written."""
         return ()
 
     def prepare(self, folder: Path) -> None:  # noqa: B027
-        """Write what it takes to read the file back, as far as that needs no engine of its own."""
+        """Write the files that are needed to read the released file, as far as they need no shared engine."""
 
     @abstractmethod
     def describe(self, engine: Engine) -> Description | None:
-        """Make the engine ready, with the source as `raw`; what the ledger compares, or None for a mere test."""
+        """Prepare the engine, with the source as `raw`. Return what the ledger compares, or None for a mere test."""
 
     @abstractmethod
     def write(self, engine: Engine, folder: Path) -> Study:
@@ -74,7 +74,7 @@ class Draft(ABC):
 
     @abstractmethod
     def compare(self, engine: Engine, own: Study) -> None:
-        """Read the file back as its run file says, and raise unless it holds what was meant."""
+        """Read the file by its run file, and raise unless it holds the intended rows."""
 
     @abstractmethod
     def measure(self, own: Study, /) -> Measured:
@@ -82,4 +82,4 @@ class Draft(ABC):
 
     @abstractmethod
     def pages(self, folder: Path, manifest: Content) -> Mapping[str, str]:
-        """The reports and other texts that are drawn from the manifest, by their names in the folder."""
+        """Return the reports and other texts that are made from the manifest, by their names in the folder."""

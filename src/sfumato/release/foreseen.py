@@ -1,9 +1,7 @@
-"""What a point would be as a file, before anything is written: how unique its records are over all its columns.
+"""Prediction of a released file before it is written: its classes, and how unique its records are.
 
-What a plan of classes would be as a file, before anything is written: its classes, and how unique its records are.
-
-Which records of a divided tuple are in which class is decided by a salt that is drawn at publication. Sizes of classes
-and losses do not depend on it; what a class has of a sensitive column does, so it is that of one such draw.
+Which records of a divided tuple are in which class depends on a salt that is drawn at publication. Class sizes and
+losses do not depend on it. The sensitive values of a class do, so they are predicted for one such draw.
 """
 
 from __future__ import annotations
@@ -31,13 +29,13 @@ from sfumato.tables.domain import Domain, domain_of
 from sfumato.tables.frequency import FrequencyTable, ValueCounts, from_codes
 
 VIEW = "foreseen"
-SALT = "foreseen"  # any will do: nothing is released with it
+SALT = "foreseen"  # any salt is possible, because nothing is released with it
 
 
 def foreseen_classes(
     study: Study, table: FrequencyTable, plan: BoxPlan, rng: np.random.Generator
 ) -> tuple[Assigned, ClassTable]:
-    """A plan on its table, and the classes that its file would have."""
+    """Return a plan on its table, and the classes that its file would have."""
     made = assigned(study, table, plan, SALT)
     return made, classes_before(study, table, plan, made, rng)
 
@@ -45,7 +43,7 @@ def foreseen_classes(
 def classes_before(
     study: Study, table: FrequencyTable, plan: BoxPlan, made: Assigned, rng: np.random.Generator | None = None
 ) -> ClassTable:
-    """The classes that the file of a plan would have; which records of a tuple are in which class is drawn."""
+    """Return the classes of the file of a plan. Which records of a divided tuple they hold is drawn."""
     rng = np.random.default_rng(0) if rng is None else rng
     members = np.array(plan.members, dtype=np.int64).reshape(-1, 3)
     by = np.lexsort((members[:, 1], members[:, 0]))
@@ -63,7 +61,7 @@ def classes_before(
 
 
 def foreseen_boxes(study: Study, table: FrequencyTable, plan: BoxPlan) -> WholeFile:
-    """How unique records would be over all columns of the file."""
+    """Return how unique records would be over all columns of the file."""
     made = assigned(study, table, plan, SALT)
     with open_engine(study.engine, study.engine_options) as engine:
         rows = box_rows(engine, study.source(), study, made)
@@ -73,7 +71,7 @@ def foreseen_boxes(study: Study, table: FrequencyTable, plan: BoxPlan) -> WholeF
 
 
 def _labelled(study: Study, made: Assigned, j: int, released: np.ndarray) -> tuple[Domain, Codes]:
-    """The labels of a column, and that of every released record."""
+    """Return the labels of a column, and the label of every released record."""
     column = made.columns[j]
     runs = zip(made.low[:, j].tolist(), made.high[:, j].tolist(), strict=True)
     texts = [column.labels[run] or MISSING for run in runs]
@@ -86,13 +84,13 @@ def _labelled(study: Study, made: Assigned, j: int, released: np.ndarray) -> tup
 
 
 def _records(values: ValueCounts, rng: np.random.Generator) -> Codes:
-    """The value of every record, tuple by tuple; within a tuple in an order that is drawn."""
+    """Return the value of every record, tuple by tuple. The order within a tuple is drawn."""
     each = np.repeat(values.values, values.counts)
     return each[np.lexsort((rng.random(len(each)), np.repeat(values.tuple_of, values.counts)))]
 
 
 def foreseen(front: Front, point: Point, table: FrequencyTable) -> WholeFile:
-    """The whole file that a point would be released as. `table` is the frequency table of the front's study."""
+    """Return the uniqueness of the file of a point. `table` is the frequency table of the front's study."""
     study = front.study
     if isinstance(point.plan, BoxPlan):
         return foreseen_boxes(study, table, point.plan)

@@ -1,12 +1,10 @@
-"""In which format a release is written, and how its rows get there.
+"""The format of a released file, and how its rows are written.
 
-A file keeps the format of its source unless another is asked for. Where formats differ, a missing value is written as
-the new format's own, because the codes that meant it are declared nowhere in the new file.
+A file keeps the format of its source unless the publisher chooses another. In another format, a missing value is
+written in the way of that format, because the codes that meant missing are not declared in the new file.
 
-How a released text file is laid out, in the terms of its dictionary: separator, quote, decimal mark, header line.
-
-A file called .csv with commas, double quotes, decimal points and a line of names needs no entry of its own: that is
-what the name says, and what `layout_in` answers then.
+The dictionary describes how a released text file is written: separator, quotes, decimal mark, header line. A .csv file
+with commas, double quotes, decimal points and a header line needs no such entry, and `layout_in` returns it by default.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ PLAIN = Dialect(",", '"', ".", "utf-8", header=True)
 
 
 def format_of(source: Source, name: str | None = None, asked: str | None = None) -> str:
-    """The format of a release: as asked for, else by the ending of its name, else that of the source."""
+    """Return the format of a release: the chosen one, or by the ending of its name, or that of the source."""
     if asked is not None and asked not in FORMATS:
         raise InputError(
             f'a release cannot be written as "{asked}"', expected=", ".join(FORMATS), remedy=nearest(asked, FORMATS)
@@ -46,7 +44,7 @@ def format_of(source: Source, name: str | None = None, asked: str | None = None)
 
 
 def target_of(source: Source, kind: str) -> Source:
-    """A source as its release is written: the same columns in another format."""
+    """Return a source as its release is written: the same columns in another format."""
     if kind == source.format:
         return source
     book = source.codebook.without_formats()
@@ -54,13 +52,13 @@ def target_of(source: Source, kind: str) -> Source:
 
 
 def plain_missing(source: Source, target: Source) -> bool:
-    """Whether missing values are written as the target's own, because it does not say which codes mean missing."""
+    """Return whether missing values are written in the way of the target, which declares no codes for them."""
     declared = source.codebook.declares_missing and target.format not in ("sav", "dta")
     return source.format != target.format or declared
 
 
 def raw_cell(source: Source, column: Column, target: Source) -> str:
-    """A cell of the source as it is released unchanged."""
+    """Return the SQL of a source cell that is released unchanged."""
     if not plain_missing(source, target):
         return column.sql
     if target.format == "csv" and not column.is_text:  # an engine writes numbers in its own way
@@ -71,7 +69,7 @@ def raw_cell(source: Source, column: Column, target: Source) -> str:
 def write_rows(
     engine: Engine, sql: str, path: Path, target: Source, names: Sequence[str], coded: Collection[str] = ()
 ) -> Written:
-    """Write rows in the target's format; `coded` are columns of categories. How they are read back comes out."""
+    """Write rows in the target's format and return how to read them. `coded` are columns of categories."""
     if target.format not in LABELLED:
         engine.write(sql, path, target, names)
         return Written()
@@ -88,9 +86,9 @@ def write_rows(
 
 
 def same_text(source: Source, written: Source) -> Any:
-    """How cells of a written file are compared with what was meant: exactly, or as text where formats differ in more.
+    """Return how cells of a written file are compared: exactly, or as text if the formats differ.
 
-    Another format has one way to write a number and no way to write blanks at the end of a text.
+    Another format writes numbers in one way only and has no blanks at the end of a text.
     """
     exact = source.format == written.format and written.format not in LABELLED
     empty = source.dialect is not None or written.dialect is not None or not exact
@@ -111,7 +109,7 @@ ENCODING = "UTF-8"  # every engine writes it, whatever the source had
 
 
 def layout_of(written: Source, file: str) -> dict[str, Any]:
-    """The entry of a dictionary about a text file; empty where the name says all, and for other formats."""
+    """Return the dictionary entry about a text file, empty if its name implies all of it, and for other formats."""
     if written.dialect is None:
         return {}
     layout = _entry(written.dialect)
@@ -123,7 +121,7 @@ def layout_of(written: Source, file: str) -> dict[str, Any]:
 
 
 def layout_in(dictionary: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The layout of the file that a dictionary describes; empty where it is no text file.
+    """Return the layout of the file that a dictionary describes, empty if it is not a text file.
 
     >>> layout_in({"file": "data.csv"})["separator"], layout_in({"file": "data.parquet"})
     (',', {})
@@ -137,7 +135,7 @@ def layout_in(dictionary: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def layout_words(layout: Mapping[str, Any]) -> str:
-    """The layout in sentences, for readers of the file.
+    """Return the layout in sentences for readers of the file.
 
     >>> layout_words(_entry(Dialect(" ", "", ".", "utf-8", header=False)))[:60]
     'Fields are separated by blanks and never quoted. There is no'
@@ -163,7 +161,7 @@ def layout_words(layout: Mapping[str, Any]) -> str:
 
 
 def file_type(layout: Mapping[str, Any], packed: bool) -> str:
-    """The kind of a text file in a few words.
+    """Return the kind of a text file in a few words.
 
     >>> file_type(_entry(Dialect("|", '"', ".", "utf-8", header=False)), packed=True)
     'text separated by vertical bars, without a header line, compressed by gzip'
@@ -175,14 +173,14 @@ def file_type(layout: Mapping[str, Any], packed: bool) -> str:
 
 
 def media_type(layout: Mapping[str, Any]) -> str:
-    """The media type of a text file that is not packed: one by whose rules a reader finds every column, else text."""
+    """Return the media type of an unpacked text file: one by whose rules all columns are found, or plain text."""
     if not read_by_name(layout):
         return "text/plain"
     return "text/csv" if layout["separator"] == "," else "text/tab-separated-values"
 
 
 def read_by_name(layout: Mapping[str, Any]) -> bool:
-    """Whether a reader who knows only commas or tabs, double quotes and a line of names finds the columns."""
+    """Return whether a reader who knows only commas or tabs, double quotes and a header line finds the columns."""
     return bool(layout["header"]) and layout["quote"] == '"' and layout["separator"] in (",", "\t")
 
 

@@ -1,8 +1,8 @@
-"""The manifest of a release: what every system writes down, and under `own` what only one of them knows.
+"""The manifest of a release and the layout of its folder.
 
-The folder of a release: what may leave in `public/`, everything else in `private/`.
-
-Names are relative to the release folder, with `/` between their parts, as the manifest has them.
+Every method writes the same entries. Under `own` are the entries that only one method reads. The files that may be
+published are in `public/`, all others in `private/`. File names are relative to the release folder, with `/` between
+their parts.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class SourceEntry(TypedDict):
 
 
 class Content(TypedDict):
-    """Everything that a manifest says before its files are listed.
+    """The entries of a manifest before its files are listed.
 
-    `unit` says what the figures count, with the publisher's reason where rows are stated to be persons. `point` is the
-    chosen point with its `id`, `columns` the released columns in order, `own` the entries of the system. `templates` is
-    the digest of the code and the templates that drew the pages.
+    The `unit` states what the figures count, with the publisher's reason if rows are declared to be persons. The
+    `point` is the chosen point with its `id`, and `columns` are the released columns in order. The entries of the
+    method are in `own`. The digest of the code and the templates that made the pages is in `templates`.
     """
 
     format: int
@@ -102,9 +102,9 @@ PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*$")
 
 
 def data_name(source: Source, asked: str | None = None, kind: str | None = None) -> str:
-    """Where the released file stands: `data` with the ending of its format `kind`, unless a name is asked for.
+    """Return the path of the released file: `data` with the ending of its format `kind`, or the chosen name.
 
-    The name of the source is not repeated: it may say what the public need not know.
+    The name of the source is not repeated, because it may contain information that is not public.
     """
     if asked is None:
         kind = format_of(source, None, kind)
@@ -114,7 +114,7 @@ def data_name(source: Source, asked: str | None = None, kind: str | None = None)
 
 
 def named_data(asked: str, endings: Sequence[str] = ()) -> str:
-    """Where a released file with a name of its own stands, if it may have that name; `endings` are those allowed."""
+    """Return the path of a released file with a chosen name. Raises an error if its ending is not in `endings`."""
     stem = next((asked.removesuffix(ending) for ending in endings if asked.endswith(ending)), "" if endings else asked)
     if not PLAIN.fullmatch(stem) or asked.lower() in OWN:
         raise InputError(
@@ -127,13 +127,13 @@ def named_data(asked: str, endings: Sequence[str] = ()) -> str:
 
 
 def make_parts(folder: Path) -> None:
-    """The two parts of a new release folder: what may leave, and what only the publisher may read."""
+    """Make the two parts of a new release folder: the public one, and the private one of the publisher."""
     (folder / PUBLIC).mkdir()
     (folder / PRIVATE).mkdir(mode=0o700)
 
 
 def hierarchy_names(columns: Iterable[str]) -> dict[str, str]:
-    """A file for each column: its own name where every file system takes it, else its number.
+    """Return a file name for each column: its own name if every file system accepts it, or its number.
 
     >>> hierarchy_names(["age", "Age"])
     {'age': 'private/hierarchies/age.csv', 'Age': 'private/hierarchies/column2.csv'}
@@ -148,10 +148,11 @@ def hierarchy_names(columns: Iterable[str]) -> dict[str, str]:
 
 
 def kept_domains(study: Study, table: FrequencyTable) -> dict[str, Domain]:
-    """The domains whose hierarchy a reader of the release needs: all quasi-identifiers, others with one declared, and
-    sensitive columns in bands, whose order is that of their hierarchy.
+    """Return the domains whose hierarchy a reader of the release needs.
 
-    A hierarchy that was built from the source could not be built again from the release.
+    These are all quasi-identifiers, other columns with a declared hierarchy, and sensitive columns in bands, because
+    the hierarchy has the order of the bands. A hierarchy that was built from the source cannot be built from the
+    release.
     """
     domains = {domain.name: domain for domain in table.domains}
     values = [*table.sensitive.values(), *([table.label] if table.label else [])]
@@ -167,7 +168,7 @@ def kept_domains(study: Study, table: FrequencyTable) -> dict[str, Domain]:
 def trees_and_levels(
     study: Study, table: FrequencyTable, plan: RecodingPlan
 ) -> tuple[dict[str, Hierarchy], dict[str, int]]:
-    """The hierarchies that say what a plan does, and its level in each: a cut makes a hierarchy of its own."""
+    """Return the hierarchies that define a plan, and its level in each. A cut makes a hierarchy of its own."""
     trees = {name: domain.hierarchy for name, domain in kept_domains(study, table).items()}
     levels = {}
     for domain in table.domains:
@@ -176,12 +177,12 @@ def trees_and_levels(
 
 
 def distances_of(table: FrequencyTable) -> dict[str, str]:
-    """How far apart the values of each sensitive column are taken to be."""
+    """Return the distances between the values of each sensitive column."""
     return {name: values.domain.distance for name, values in table.sensitive.items()}
 
 
 def write_hierarchies(folder: Path, trees: Mapping[str, Hierarchy]) -> dict[str, str]:
-    """Save each hierarchy, and see that it reads back the same. A column of missing values alone has none to save."""
+    """Save each hierarchy and check that it reads back unchanged. Columns with missing values only have none."""
     (folder / FOLDER).mkdir()
     names = hierarchy_names(trees)
     for column, tree in trees.items():
@@ -207,10 +208,10 @@ def about_hierarchies(
     files: Mapping[str, str],
     names: Mapping[str, Naming],
 ) -> dict[str, dict[str, Any]]:
-    """What the manifest says of each hierarchy: its file, digests of it and of the declared file (null: built).
+    """Return the manifest's entry on each hierarchy: its file, its digest, that of the declared file (null: built).
 
-    Files have no empty labels, so the path of a missing value is kept here instead of there. `named` tells how groups
-    were named, for releases to come.
+    Files have no empty labels, so the path of a missing value is in this entry instead. `named` holds how the groups
+    were named, for later releases with the same plan.
     """
     described = {}
     for column, hierarchy in trees.items():
@@ -227,7 +228,7 @@ def about_hierarchies(
 
 
 def load_hierarchies(folder: Path, about: Mapping[str, Mapping[str, Any]]) -> dict[str, Hierarchy]:
-    """The hierarchies of a pack, as they were when it was published."""
+    """Return the hierarchies of a release folder, as they were at publication."""
     trees = {}
     for column, entry in about.items():
         if entry["file"] is None:
@@ -243,8 +244,10 @@ def load_hierarchies(folder: Path, about: Mapping[str, Mapping[str, Any]]) -> di
 
 
 def file_settings(like: Source, names: Sequence[str], data: str, *, trim: bool) -> dict[str, Any]:
-    """How a released file is read, with nothing left to detect: `like` has its format and dialect, `names` are its
-    columns."""
+    """Return settings that read a released file without detection.
+
+    `like` has its format and dialect, and `names` are its columns.
+    """
     dialect = like.dialect
     settings: dict[str, Any] = {"path": f"../{data}", "format": like.format}
     if dialect is not None:
@@ -258,7 +261,7 @@ def file_settings(like: Source, names: Sequence[str], data: str, *, trim: bool) 
 def write_run_file(
     folder: Path, study: Study, like: Source, names: Sequence[str], data: str, sections: Mapping[str, Any]
 ) -> Study:
-    """The run file that reads the released file, with the `sections` that its system adds; the study that it is."""
+    """Write the run file that reads the released file, with the `sections` of its method. Return its study."""
     settings = file_settings(like, names, data, trim=study.data.trim) | sections.get("data", {})
     text = toml_text({"version": 1, **sections, "data": settings})
     (folder / RUN).write_text(text, encoding="utf-8")
@@ -266,7 +269,7 @@ def write_run_file(
 
 
 def clashing(names: Sequence[str]) -> list[str]:
-    """Names that differ from an earlier one only in case: the engine writes them with a number behind.
+    """Return names that differ from an earlier one only in case, because the engine renames them.
 
     >>> clashing(["Age", "age", "sex"])
     ['age']
@@ -276,7 +279,7 @@ def clashing(names: Sequence[str]) -> list[str]:
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file."""
+    """Return the SHA-256 of a file."""
     sha = hashlib.sha256()
     with path.open("rb") as stream:
         while block := stream.read(1 << 22):
@@ -285,19 +288,19 @@ def digest(path: Path) -> str:
 
 
 def checksum(manifest: Mapping[str, object]) -> str:
-    """SHA-256 of a manifest's content, however it is laid out; without its own entry and the seal."""
+    """Return the SHA-256 of a manifest's content without its checksum and its seal. The layout has no influence."""
     content = {name: value for name, value in manifest.items() if name not in ("checksum", "seal")}
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def files_in(folder: Path) -> list[str]:
-    """The files of a release folder, by name."""
+    """Return the files of a release folder, by name."""
     return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
 
 
 def write_manifest(folder: Path, content: Content, *, sealed: bool = False) -> Manifest:
-    """Write the manifest, last of all: a folder without it is no release. `sealed` is for what was just published."""
+    """Write the manifest as the last file: a folder without it is no release. Only publication sets `sealed`."""
     names = files_in(folder)
     digests = {name: digest(folder / name) for name in names}
     manifest: Manifest = {**content, "files": digests, "checksum": "", "seal": ""}
@@ -311,7 +314,7 @@ def write_manifest(folder: Path, content: Content, *, sealed: bool = False) -> M
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a release folder, which may come from anybody: its entries may be missing, or of another kind."""
+    """Return the manifest of a release folder. Anybody may have written it, so entries may be missing or wrong."""
     note_unsealed(folder)
     content = read_json(folder / MANIFEST, expected="a folder that sfumato publish wrote")
     if not isinstance(content, dict) or content.get("format") != FORMAT:

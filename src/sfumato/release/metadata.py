@@ -1,6 +1,6 @@
 """The metadata of a release for catalogues and archives: Croissant 1.1 and DDI Codebook 2.5.
 
-Both say what the data dictionary says, and nothing else: no path, no source, no time.
+Both state what the data dictionary states, and nothing else: no path, no source, no time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TERMS = (
 
 
 def metadata_pages(dictionary: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, str]:
-    """Both descriptions by their names in the folder. `files` are the data files with their SHA-256, by name."""
+    """Return both descriptions by their file names. `files` are the data files with their SHA-256, by name."""
     return {
         CROISSANT: json.dumps(croissant(dictionary, files), indent=1, ensure_ascii=False) + "\n",
         DDI: ddi(dictionary),
@@ -50,7 +50,7 @@ def metadata_pages(dictionary: Mapping[str, Any], files: Mapping[str, str]) -> d
 
 
 def croissant(dictionary: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
-    """The release as a dataset of Croissant 1.1: its file, its columns, the labels of values as enumerations."""
+    """Return the release as a dataset of Croissant 1.1: file, columns, and labels of values as enumerations."""
     about, name, layout = dictionary.get("about", {}), str(dictionary["file"]), layout_in(dictionary)
     result: dict[str, Any] = {
         "@context": _context(),
@@ -110,7 +110,7 @@ def _context() -> dict[str, Any]:
 
 
 def _listed(columns: Sequence[tuple[int, Mapping[str, Any]]], layout: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of a file by their positions, as a table of their own: Croissant extracts columns by name alone."""
+    """Return the columns of a file by position as a table of its own: Croissant finds columns only by name."""
     kinds = {"position": "sc:Integer", "name": "sc:Text", "type": "sc:Text", "description": "sc:Text"}
     return {
         "@type": "cr:RecordSet",
@@ -135,7 +135,7 @@ def _listed(columns: Sequence[tuple[int, Mapping[str, Any]]], layout: Mapping[st
 
 
 def _type(column: Mapping[str, Any], layout: Mapping[str, Any]) -> str:
-    """The type of a column; a number with a decimal comma is no number to who reads the file by its media type."""
+    """Return the type of a column. A number with a decimal comma is a text for readers of the media type."""
     comma = layout.get("decimal", ".") != "." and column["kind"] == "number"
     return TYPES["text"] if comma else TYPES[column["kind"]]
 
@@ -176,7 +176,7 @@ def _enumeration(name: str, column: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _typed(value: str, kind: str) -> int | float | str:
-    """A value as its column has it; a letter that means missing stays a letter.
+    """Return a value in the type of its column. A letter that means missing stays a letter.
 
     >>> _typed("1", "whole"), _typed(".b", "whole")
     (1, '.b')
@@ -193,7 +193,7 @@ def _words(column: Mapping[str, Any]) -> str:
 
 
 def ddi(dictionary: Mapping[str, Any]) -> str:
-    """The release as a codebook of DDI Codebook 2.5; elements stand in the order of its schema."""
+    """Return the release as a codebook of DDI Codebook 2.5. The schema prescribes the order of elements."""
     about, name, layout = dictionary.get("about", {}), str(dictionary["file"]), layout_in(dictionary)
     creator = f"<rspStmt><AuthEnty>{_safe(about['creator'])}</AuthEnty></rspStmt>" if "creator" in about else ""
     use = ""
@@ -251,7 +251,7 @@ def _of(names: Mapping[str, str], file: str) -> str:
 
 
 def _safe(text: object) -> str:
-    """Text of an element. What XML cannot hold is shown by a mark."""
+    """Return the text of an element. Characters that XML cannot hold are replaced by a mark."""
     return escape(CONTROL.sub("\ufffd", str(text)))
 
 

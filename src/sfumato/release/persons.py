@@ -1,9 +1,7 @@
-"""What a release shows of persons and households: counted on the source, because their numbers are in no file.
+"""Figures in persons and households, counted on the source because no released file has their numbers.
 
-Figures in persons and households, whose numbers are not in the released file: of the source's rows in its classes.
-
-They are measured where the classes of the plan hold whole tuples, because which persons a class has is known then. That
-the file has the rows of these classes is checked row by row, at publication and by `verify --source`.
+They are counted on the rows of the source in the classes of the plan. The classes hold whole tuples, so the persons of
+each class are known. Publication and `verify --source` check row by row that the file has the rows of these classes.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ VIEW = "held_rows"
 
 @dataclass(frozen=True)
 class Persons:
-    """The persons of a source and those of whom a record is suppressed; how unique they are over all columns."""
+    """The persons of a source, those with a suppressed record, and how unique they are over all columns."""
 
     number: int
     suppressed: int
@@ -47,19 +45,19 @@ class Persons:
 
 @dataclass(frozen=True)
 class Holders:
-    """What a release shows of persons, and how unique households are over all columns, where these are declared."""
+    """The persons of a release, and how unique its households are over all columns, if these are declared."""
 
     persons: Persons | None = None
     households: WholeFile | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The entries of a manifest."""
+        """Return the entries of a manifest."""
         persons = {} if self.persons is None else {"persons": self.persons.as_dict()}
         return persons | ({} if self.households is None else {"households": self.households.as_dict()})
 
     @classmethod
     def stated(cls, own: Mapping[str, Any]) -> Holders:
-        """What a manifest states."""
+        """Return the figures that a manifest states."""
         persons, households = own.get("persons"), own.get("households")
         return cls(
             None
@@ -69,20 +67,20 @@ class Holders:
         )
 
     def differ(self, own: Mapping[str, Any]) -> list[str]:
-        """What of these a manifest states otherwise."""
+        """Return the names of the figures for which a manifest states other values."""
         found = self.as_dict()
         return [name for name in ("persons", "households") if own.get(name) != found.get(name)]
 
 
-NOBODY = Holders()
+NO_HOLDERS = Holders()
 
 
 def holders_of(
     engine: Engine, study: Study, rows: str, released: Source, holders: Collection[str], classes: ClassTable
 ) -> Holders:
-    """The persons and households of a release; `rows` is the SQL of its rows with the cells that say whose they are."""
+    """Return the persons and households of a release. `rows` is SQL for its rows with the numbers of both."""
     if not holders:
-        return NOBODY
+        return NO_HOLDERS
     engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {rows}")
     persons, households = None, None
     if PERSON in holders and classes.table.units is not None:
@@ -105,7 +103,7 @@ def refuse_other_classes(planned: ClassTable, written: ClassTable) -> None:
 
 
 def with_stated(figures: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, Any]:
-    """Figures of a file, with those that a manifest states of persons, which the file alone cannot give."""
+    """Return figures of a file, with the manifest's figures in persons, which cannot be measured on the file."""
     return {**figures, **{name: entry for name, entry in stated.items() if entry["measured_on"] == "source"}}
 
 
@@ -113,17 +111,17 @@ HOLDERS = (Role.UNIT, Role.HOUSEHOLD)
 
 
 def may_count_persons(study: Study) -> bool:
-    """Whether rows of a study may belong to persons or households: its run file names a column of their numbers."""
+    """Return whether the run file of a study names a column with numbers of persons or households."""
     return any(study.named(role) for role in HOLDERS)
 
 
 def box_holders(engine: Engine, study: Study, rows: BoxRows, classes: ClassTable) -> Holders:
-    """The persons and households of a release, by the rows that were put into classes."""
+    """Return the persons and households of a release, by the rows that were assigned to classes."""
     return holders_of(engine, study, rows.sql(holders=True), rows.released_source, rows.holders, classes)
 
 
 def person_classes(study: Study, table: FrequencyTable, of: Counts64, owner: Counts64, classes: int) -> ClassTable:
-    """The classes of a plan on the tuples of the source, with their persons and households."""
+    """Return the classes of a plan on the tuples of the source, with their persons and households."""
     if np.any(np.bincount(of, minlength=table.tuples) > 1):
         raise InputError(
             "the plan divides rows with equal quasi-identifiers, which may be rows of one person",
@@ -136,7 +134,7 @@ def person_classes(study: Study, table: FrequencyTable, of: Counts64, owner: Cou
 
 
 def person_figures(study: Study, classes: ClassTable) -> dict[str, dict[str, Any]]:
-    """Every privacy measure in persons and households, measured on the source."""
+    """Return every privacy measure in persons and households, measured on the source."""
     figures = {}
     for name, chosen in measures_of(study).items():
         elsewhere = chosen.reads in ("originals", "population")
@@ -147,19 +145,22 @@ def person_figures(study: Study, classes: ClassTable) -> dict[str, dict[str, Any
 
 
 def in_persons(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The figures of a manifest that count persons or households."""
+    """Return the figures of a manifest that count persons or households."""
     return {name: dict(entry) for name, entry in figures.items() if entry.get("reason") == IN_UNITS}
 
 
 def figure_differences(figures: Mapping[str, Mapping[str, Any]], found: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The figures in persons of a manifest that are not those of the source, and those it lacks."""
+    """Return the figures in persons that a manifest lacks or that differ from those of the source."""
     stated = in_persons(figures)
     both = [name for name in found if name in stated and same(figure_value(stated[name]), figure_value(found[name]))]
     return sorted({*stated, *found} - set(both))
 
 
 def with_persons(after: ClassTable, table: FrequencyTable, plan: Assigned, of: Counts64, owner: Counts64) -> ClassTable:
-    """The classes of a file with the persons of its rows; `of` and `owner` are the plan's entries on the source."""
+    """Return the classes of a file with the persons of its rows.
+
+    `of` and `owner` are the entries of the plan on the source.
+    """
     units, file = table.units, after.table
     if units is None:
         return after

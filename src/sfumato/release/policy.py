@@ -1,12 +1,11 @@
-"""The rules a release must keep to: what it breaks of them, and what of that was accepted with a reason.
+"""The policy checks of a release: the rules that it violates, and the violations accepted with a reason.
 
-The rules and their thresholds are in `study/policy.py`. Here each rule that figures decide has a line in `CHECKS`: a
-function of the policy and of the `Evidence`, what is known of a release. What its classes decide is known before
-anything is written, and is checked then; the same functions look at what was measured on the file.
+The rules and their thresholds are in `study/policy.py`. Each rule that depends on figures has a line in `CHECKS`: a
+function of the policy and of the `Evidence`, what is known about a release. Rules that depend on classes are checked
+before anything is written. All rules are checked on the figures that were measured on the file.
 
-Columns that are released as they are, and hold a value so far out that it may give a person away.
-
-What the columns that a release keeps tell of those that it generalizes, withholds or calls sensitive.
+The module also finds columns with extreme values that may identify a person, and kept columns from which the values of
+generalized, removed or sensitive columns follow.
 """
 
 from __future__ import annotations
@@ -33,16 +32,16 @@ from sfumato.tables.dependence import Dependence, Dependences, Protected, depend
 
 UNIQUES: Rule = "uniques"
 
-# Figures of a file whose blanks may stand for any value: what one assignment of all rows to all people leaves possible
+# Figures of a file in which a blank may be any value: the matches that some assignment of all rows to people permits
 MATCHING_K, MATCHING_PEOPLE = "matching_k", "matching_people"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A rule that a release breaks: what was measured, in a sentence for the publisher.
+    """A rule that a release violates: a sentence for the publisher on what was measured.
 
-    `figures` are the numbers behind the sentence, by name. A later release of the same plan is asked for a new reason
-    where one of them is worse, or is not among those of the release it comes from.
+    `figures` are the numbers in the sentence, by name. A later release of the same plan needs a new reason if one of
+    them is worse, or was not among those of the earlier release.
     """
 
     rule: Rule
@@ -52,11 +51,11 @@ class Finding:
 
     @property
     def key(self) -> str:
-        """The name under which it is accepted: the rule, and the column of a rule about columns."""
+        """The name under which it is accepted: the rule, and the column if the rule is about columns."""
         return f"{self.rule}:{self.column}" if self.column is not None else str(self.rule)
 
     def accepted(self, given: Sequence[Acceptance]) -> Acceptance | None:
-        """The acceptance that covers it, if there is one."""
+        """Return the acceptance that covers the finding, if there is one."""
         return next((a for a in given if a.rule == self.rule and a.column == self.column), None)
 
     def as_dict(self) -> dict[str, Any]:
@@ -66,7 +65,7 @@ class Finding:
 
 
 class PolicyError(UnreachableError):
-    """A release breaks rules of the policy, and no acceptance covers them."""
+    """An error for a release that violates rules of the policy without an acceptance."""
 
     def __init__(self, findings: Sequence[Finding], what: str, *, expected: str = "", remedy: str = "") -> None:
         super().__init__(what, expected=expected, remedy=remedy)
@@ -77,7 +76,7 @@ class PolicyError(UnreachableError):
 
 
 def acceptances(given: Mapping[str, str] | Sequence[Acceptance]) -> tuple[Acceptance, ...]:
-    """Acceptances as given in Python or on a command line: a rule, or `rule:column`, and the reason.
+    """Return acceptances given in Python or on a command line: a rule, or `rule:column`, and the reason.
 
     >>> acceptances({"dependence:density": "areas of this density are public knowledge"})[0].column
     'density'
@@ -108,10 +107,11 @@ def acceptances(given: Mapping[str, str] | Sequence[Acceptance]) -> tuple[Accept
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of a release: its figures, counts of records, and the file as a whole once it is written.
+    """What is known about a release: its figures, its record counts, and its uniqueness once the file is written.
 
-    `raw` says that no quasi-identifier of the released records is changed, `noun` what is counted: records or persons.
-    `left_out` are the records that the missing rule left out, `entered` the others, where persons are counted.
+    `raw` is true if no quasi-identifier of the released records is changed. `noun` is what is counted: records or
+    persons. `left_out` are the records that the missing rule left out, and `entered` the other records, if persons are
+    counted.
     """
 
     figures: Mapping[str, Mapping[str, Any]]
@@ -124,7 +124,7 @@ class Evidence:
     entered: int | None = None
 
     def figure(self, name: str) -> float | None:
-        """A figure by the name of its measure, if there is one."""
+        """Return a figure by the name of its measure, if there is one."""
         value = self.figures.get(name, {}).get("value")
         return None if value is None else float(value)
 
@@ -156,7 +156,7 @@ def _k(policy: PolicySettings, known: Evidence) -> list[Finding]:
 
 
 def _matching_k(policy: PolicySettings, known: Evidence) -> list[Finding]:
-    """The rule on k where blanks may stand for any value: what matching leaves possible counts, in both directions."""
+    """Check k by matching if a blank may be any value: possible matches of records and of rows both count."""
     rows, people = known.figure(MATCHING_K), known.figure(MATCHING_PEOPLE)
     if rows is None or people is None:
         what = "Matching k was not computed because too many pairs of records agree, so the rule on k is not met."
@@ -244,7 +244,7 @@ def _left_out(policy: PolicySettings, known: Evidence) -> list[Finding]:
 
 
 def unique_findings(policy: PolicySettings, whole: WholeFile) -> list[Finding]:
-    """Too many unique records: over what an attacker may know together, and by one column whatever its role."""
+    """Return findings on unique records: over the columns an attacker may know, and by one column of any role."""
     known = whole.known
     alone = identifying_findings(policy.identifying, whole.own)
     if not known.columns or known.unique <= policy.uniques * known.records:
@@ -257,7 +257,7 @@ def unique_findings(policy: PolicySettings, whole: WholeFile) -> list[Finding]:
 
 
 def with_households(findings: Sequence[Finding], households: Sequence[Finding]) -> list[Finding]:
-    """Findings with those on unique records and values that were counted in households; of each the larger share."""
+    """Return findings with those counted in households. For each rule the larger share is stated."""
     found = list(findings)
     for finding in households:
         same = next((position for position, one in enumerate(found) if one.key == finding.key), None)
@@ -269,9 +269,9 @@ def with_households(findings: Sequence[Finding], households: Sequence[Finding]) 
 
 
 def identifying_findings(limit: float, columns: Sequence[OwnValues]) -> list[Finding]:
-    """Released columns that single out more than a share of the records by themselves.
+    """Return the released columns that alone identify more than a share of the records.
 
-    A sensitive column is no exception: an employer knows a wage, and a public register the time of a booking.
+    Sensitive columns are included: an employer knows a wage, and a public register the time of a booking.
     """
     return [
         Finding("identifying", identifying_sentence(one, limit), one.column, {"identifying": one.share})
@@ -293,7 +293,7 @@ CHECKS: dict[Rule, Check] = {
 
 
 def policy_findings(policy: PolicySettings, known: Evidence) -> list[Finding]:
-    """What a release breaks of the policy, by what is known of it."""
+    """Return the findings of a release, from what is known about it."""
     return [finding for check in CHECKS.values() for finding in check(policy, known)]
 
 
@@ -305,11 +305,11 @@ class Inherited:
     figures: Mapping[str, float]
 
     def covers(self, finding: Finding) -> bool:
-        """Whether a finding is what was accepted there, and no figure of it is worse."""
+        """Return whether a finding was accepted there and has no worse figure."""
         return finding.accepted([self.acceptance]) is not None and not self.worse(finding)
 
     def worse(self, finding: Finding) -> list[str]:
-        """The figures of a finding that are worse than they were, in words."""
+        """Return in words which figures of a finding are worse than before."""
         rule = RULES[finding.rule]
         return [
             f"{name} was {rule.shown(self.figures[name])} there and is {rule.shown(figure)} here"
@@ -321,9 +321,9 @@ class Inherited:
 
 
 def inherited_from(accepted: Sequence[Mapping[str, Any]]) -> tuple[Inherited, ...]:
-    """What a release hands down of its acceptances, as its manifest has them: never those of the rule `earlier`.
+    """Return the acceptances that a release passes on, but never those of the rule `earlier`.
 
-    An earlier release of other people says nothing about the releases of these.
+    An earlier release of other people does not matter for the releases of these people.
     """
     try:
         return tuple(
@@ -343,18 +343,18 @@ def inherited_from(accepted: Sequence[Mapping[str, Any]]) -> tuple[Inherited, ..
 def covering(
     findings: Sequence[Finding], given: Sequence[Acceptance], inherited: Sequence[Inherited]
 ) -> tuple[Acceptance, ...]:
-    """The acceptances that were given, and those of an earlier release that cover what is broken now."""
+    """Return the given acceptances, and those of an earlier release that cover the present findings."""
     handed = [one.acceptance for one in inherited if any(one.covers(f) for f in findings if f.accepted(given) is None)]
     return (*given, *handed)
 
 
 def unit_findings(study: Study, source: Source) -> list[Finding]:
-    """Columns whose values repeat as those of persons or households do, where the study does not say what a row is."""
+    """Return columns whose values repeat like numbers of persons, if the study does not declare what a row is."""
     return [Finding("unit", each.sentence, each.column) for each in unstated(study, source)]
 
 
 def refuse_unstated_units(study: Study, source: Source) -> None:
-    """Raise unless it is declared what a row is, where a number of persons or households repeats.
+    """Raise unless the study declares what a row is, if a number of persons or households repeats.
 
     A declared number must be written in one way.
     """
@@ -380,7 +380,7 @@ def refuse_unaccepted(
     *,
     written: bool = True,
 ) -> None:
-    """Raise unless every finding was accepted with a reason; `written` says that all rules were checked on a file."""
+    """Raise unless every finding has an acceptance. `written` is true if all rules were checked on a file."""
     remaining = [finding for finding in findings if finding.accepted(covering([finding], given, inherited)) is None]
     if not remaining:
         return
@@ -397,7 +397,7 @@ def refuse_unaccepted(
 
 
 def _not_covered(finding: Finding, inherited: Sequence[Inherited]) -> str:
-    """Why the reason that an earlier release gave does not cover a finding, if it gave one."""
+    """Return why the reason of an earlier release does not cover a finding, empty if there was none."""
     for one in inherited:
         if finding.accepted([one.acceptance]) is not None:
             return (
@@ -407,7 +407,7 @@ def _not_covered(finding: Finding, inherited: Sequence[Inherited]) -> str:
 
 
 def accepted_findings(findings: Sequence[Finding], given: Sequence[Acceptance]) -> list[dict[str, Any]]:
-    """The findings that were accepted, each with its reason, for the reports and the manifest."""
+    """Return the accepted findings, each with its reason, for the reports and the manifest."""
     described = []
     for finding in findings:
         acceptance = finding.accepted(given)
@@ -422,10 +422,10 @@ NUMERIC = 0.9  # the share of cells that must be numbers
 
 
 def extreme_columns(engine: Engine, study: Study, written: Source) -> list[str]:
-    """`other` columns of a released file whose largest value is more than 100 times what 99 % of them stay below.
+    """Return `other` columns whose largest value is more than 100 times what 99 % of their values stay below.
 
-    The value is never told. Two scans for all columns together, and counts instead of a percentile, which would hold
-    every value. The file is the engine's view `written`.
+    The value itself is never reported. Two scans serve all columns, and counts replace a percentile, which would hold
+    every value in memory. The file is the engine's view `written`.
     """
     columns = [c for c in written.columns if c.name in study.columns and study.columns[c.name].role is Role.OTHER]
     if not columns:
@@ -455,7 +455,7 @@ def extreme_columns(engine: Engine, study: Study, written: Source) -> list[str]:
 
 
 def _cells(written: Source, column: Column, position: int) -> tuple[str, str]:
-    """A cell as a number, and as what it is."""
+    """Return a cell as a number, and as it is."""
     if column.is_text or written.settings.na:
         cell = cleaned(written, column)
         return f"abs({numeric(written, cell)}) AS v{position}", f"{cell} AS t{position}"
@@ -475,10 +475,10 @@ FIRST = "one_record_each"
 
 
 def release_dependences(engine: Engine, source: Source, study: Study, columns: Sequence[ColumnRecode]) -> Dependences:
-    """Search the source, attached as `raw`, as it will be released: every record that the missing rule keeps.
+    """Search the source, attached as `raw`, for dependences among the records that the missing rule keeps.
 
-    Of a person with several records the first is searched. The others would repeat what is constant within persons, so
-    that a value of one's own would seem to be guessed from other people.
+    Of a person with several records the first is searched. The other records repeat what is constant for the person, so
+    a value that only this person has would seem to follow from other people.
     """
     roles = {name: study.columns[name].role for name in source.names}
     kept = [n for n, role in roles.items() if role.released and role is not Role.QUASI_IDENTIFIER]
@@ -492,7 +492,7 @@ def release_dependences(engine: Engine, source: Source, study: Study, columns: S
 
 
 def first_records(engine: Engine, view: str, key: str, rows: str) -> str:
-    """The name of a view with the first of the records of another that are equal in a key."""
+    """Return the name of a view with the first of the records of another view that are equal in a key."""
     engine.run(
         f"CREATE OR REPLACE TEMP TABLE first_records AS SELECT min(r) AS first FROM {view}_numbered WHERE {rows} "
         f"GROUP BY {key}"
@@ -504,7 +504,7 @@ def first_records(engine: Engine, view: str, key: str, rows: str) -> str:
 
 
 def generalized(column: ColumnRecode) -> Protected:
-    """A quasi-identifier with the labels of every level up to the one that is released."""
+    """Return a quasi-identifier with the labels of every level up to the released one."""
     steps = [
         {key: column.tree.levels[level][group] for key, group in zip(column.keys, column.tree.maps[level], strict=True)}
         for level in range(1, column.level + 1)
@@ -515,11 +515,11 @@ def generalized(column: ColumnRecode) -> Protected:
 def dependence_findings(
     engine: Engine, source: Source, study: Study, columns: Sequence[ColumnRecode]
 ) -> tuple[list[Finding], list[str]]:
-    """What breaks the rule `dependence`, and what else the publisher should know.
+    """Return what violates the rule `dependence`, and further warnings for the publisher.
 
-    A quasi-identifier that is released unchanged and reveals a generalized one breaks no rule: records that differ in
-    it are in different classes, so every figure counts what it reveals. The publisher is warned that the
-    generalization has no effect.
+    A quasi-identifier that is released unchanged and reveals a generalized one violates no rule: records that differ in
+    it are in different classes, so every figure counts what it reveals. The publisher is warned that the generalization
+    has no effect.
     """
     searched = release_dependences(engine, source, study, columns)
     kept = [n for n in source.names if study.columns[n].role is not Role.QUASI_IDENTIFIER]
@@ -529,7 +529,7 @@ def dependence_findings(
 
 
 def findings_of(searched: Dependences, study: Study, kept: Sequence[str], noun: str = "records") -> list[Finding]:
-    """The findings about kept columns that give a protected one away, one for each column."""
+    """Return the findings about kept columns that reveal a protected one, one for each column."""
     by_column: dict[str, list[Dependence]] = {}
     for dependence in searched.dependences:
         by_column.setdefault(dependence.kept[0], []).append(dependence)
@@ -546,7 +546,7 @@ def findings_of(searched: Dependences, study: Study, kept: Sequence[str], noun: 
 
 
 def _figures(listed: Sequence[Dependence]) -> dict[str, float]:
-    """For how many of the records each protected column follows, as a share."""
+    """Return the share of the records for which each protected column follows."""
     shares: dict[str, float] = {}
     for one in listed:
         shares[one.protected] = max(one.right, shares.get(one.protected, 0.0))
@@ -554,13 +554,13 @@ def _figures(listed: Sequence[Dependence]) -> dict[str, float]:
 
 
 def released_as(study: Study, name: str) -> str:
-    """How a column that no plan recodes is released."""
+    """Return how a column that no plan recodes is released."""
     treatment = study.treatments.get(name)
     return "unchanged" if treatment is None else "in bands" if treatment.bands else "rounded"
 
 
 def sentence(name: str, listed: Sequence[Dependence], how: str = "unchanged", noun: str = "records") -> str:
-    """What a kept column reveals, for the publisher."""
+    """Return a sentence for the publisher on what a kept column reveals."""
     return f"{name} is released {how} and {'; '.join(_clause(d, noun) for d in listed[:LISTED])}" + (
         f"; and {len(listed) - LISTED} more columns: {shortened([d.protected for d in listed[LISTED:]])}"
         if len(listed) > LISTED

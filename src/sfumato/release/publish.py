@@ -1,6 +1,7 @@
-"""Publish: write a file by a plan, read it back, measure it; keep it only if it is as said and within the policy.
+"""Publication: write a file by a plan, read it back, measure it, and keep it only if all checks succeed.
 
-A release before it is made: everything that publishing measures and compares, and nothing that is kept.
+The checks compare the file with the plan, with the figures of the search, with the policy, and with earlier releases. A
+rehearsal does the same in a folder that is deleted.
 """
 
 from __future__ import annotations
@@ -62,9 +63,9 @@ from sfumato.tables.frequency import FrequencyTable
 
 @dataclass(frozen=True, repr=False)
 class Release:
-    """A folder that was published: the file, its reports, its manifest; and what the publisher should know.
+    """A published folder with its file, its reports and its manifest, and warnings for the publisher.
 
-    What may leave stands in `public`; the rest stays with the publisher.
+    The files that may be published are in `public`. All others remain with the publisher.
     """
 
     folder: Path
@@ -95,7 +96,7 @@ class Release:
         return self.folder / PUBLIC
 
     def as_dict(self) -> dict[str, Any]:
-        """The release as `sfumato publish --json` prints it.
+        """Return the release as `sfumato publish --json` prints it.
 
         Returns:
             A dictionary.
@@ -138,14 +139,15 @@ def publish(
     warnings: Sequence[str] = (),
     inherited: Sequence[Inherited] = (),
 ) -> Release:
-    """Write point `number` of a front as a new release folder, whole or not at all.
+    """Write point `number` of a front as a new release folder, completely or not at all.
 
-    What the written file breaks of the study's policy is refused, unless `accept` gives a reason for the rule:
-    `{"uniques": "the file stays in the safe room"}`. `name` is that of the released file, `data` unless given;
-    `format` is csv, parquet, sav, dta or xlsx, that of the source unless given;
-    `state` the folder of the ledger, the user's own unless given; `table` the source's frequency table where its
-    hierarchies are not those that the study declares, and `names` how an earlier release named their groups;
-    `warnings` what else the publisher should know, `inherited` what the release it comes from had accepted.
+    A written file that violates the study's policy is refused, unless `accept` gives a reason for the rule:
+    `{"uniques": "the file stays in the safe room"}`.
+
+    The released file has the name `name`, by default `data`. Its `format` is csv, parquet, sav, dta or xlsx, by default
+    that of the source. The folder of the ledger is `state`, by default that of the user. If the hierarchies of the
+    source are not those of the study, `table` is its frequency table. If an earlier release named the groups, `names`
+    holds their names and `inherited` its acceptances. Further warnings are in `warnings`.
     """
     refuse_existing_folder(Path(folder).absolute())
     point = front.point(number)
@@ -157,10 +159,10 @@ def publish(
 
 
 def publish_draft(draft: Draft, folder: str | Path, *, reason: str = "", state: str | Path | None = None) -> Release:
-    """Write a release of any system as a new folder, whole or not at all, and enter it in the ledger.
+    """Write a release of any method as a new folder, completely or not at all, and enter it in the ledger.
 
-    Nothing is left if the table is not the one that the plan was made for or changes meanwhile, if the file does not
-    read back as it was meant, if a figure differs, or if the policy is broken and nobody accepted that.
+    The folder is removed if the table is not that of the plan or changes meanwhile, if the file does not read back as
+    intended, if a figure differs, or if a violation of the policy was not accepted.
     """
     folder = Path(folder).absolute()
     refuse_existing_folder(folder)
@@ -182,9 +184,10 @@ def publish_draft(draft: Draft, folder: str | Path, *, reason: str = "", state: 
 
 
 def build(draft: Draft, folder: Path, state: str | Path | None) -> tuple[Measured, Comparison | None, dict[str, Any]]:
-    """The file with all that reads it back, compared with earlier releases before it is written, and measured after.
+    """Return the measurements of a written file, its comparison with the ledger, and its data dictionary.
 
-    Last of the three is the data dictionary, with the labels of what is in the file.
+    The release is compared with earlier releases before the file is written, and measured after. The data dictionary
+    has the labels that occur in the file.
     """
     study = draft.study
     make_parts(folder)
@@ -206,7 +209,7 @@ def build(draft: Draft, folder: Path, state: str | Path | None) -> tuple[Measure
 
 
 def compared_again(draft: Draft, state: str | Path | None) -> Comparison | None:
-    """Compare a release with the ledger as it is now."""
+    """Compare a release with the present ledger."""
     with open_engine(draft.study.engine, draft.study.engine_options) as engine:
         description = draft.describe(engine)
         return None if description is None else check(engine, draft.study, draft.source, description, state=state)
@@ -221,7 +224,7 @@ def _describe(
     findings: Sequence[Finding],
     reason: str,
 ) -> Manifest:
-    """Write the dictionary and the reports, then the manifest: the last file, without which nothing verifies."""
+    """Write the dictionary and the reports, and the manifest as the last file, because a folder needs it to verify."""
     source, accept = draft.source, covering(findings, draft.study.policy.accept, draft.inherited)
     study = draft.study.replace(policy={"accept": accept})
     content: Content = {
@@ -262,12 +265,12 @@ def _describe(
 
 
 def data_files(files: Iterable[str], data: str) -> list[str]:
-    """The data files among those of a release, by their names in the public part: one, or the parts of one."""
+    """Return the data files of a release by their names in the public part: one file, or its parts."""
     return [name.removeprefix(f"{PUBLIC}/") for name in files if name == data or name.startswith(f"{data}/")]
 
 
 def dictionary_pages(manifest: Content, files: Mapping[str, str]) -> dict[str, str]:
-    """The data dictionary of a release, for machines, readers, catalogues and archives.
+    """Return the data dictionary of a release for programs, readers, catalogues and archives.
 
     `files` are the data files with their digests.
     """
@@ -284,7 +287,7 @@ ROWS = 10
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What a release would be: its figures, what it would break of the policy, warnings, and some of its rows."""
+    """The expected release: its figures, its violations of the policy, warnings, and some of its rows."""
 
     measured: Measured
     findings: Sequence[Finding]
@@ -296,7 +299,7 @@ class Rehearsal:
 
 
 def rehearse_draft(draft: Draft, *, state: str | Path | None = None) -> Rehearsal:
-    """Make a release in a folder that is deleted again; the ledger is read, and nothing is entered in it."""
+    """Make a release in a folder that is deleted. The ledger is read and not changed."""
     require_source(draft.source, draft.fingerprint)
     with tempfile.TemporaryDirectory(prefix="sfumato-") as name:
         folder = Path(name) / "release"

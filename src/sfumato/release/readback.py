@@ -1,11 +1,11 @@
-"""Read a released file back and measure it as what the plan made of it.
+"""Reading and measuring of a released file, by the meaning that the plan gives its labels.
 
-A label means what it means on the level its column was recoded to. Read on its own it may be ambiguous (a hierarchy
-may use a word on several levels), so the plan's level decides, and a label that the level lacks is an error.
+A label has its meaning on the level to which its column was recoded. Without the plan it may be ambiguous, because a
+hierarchy may use a word on several levels. A label that the level lacks is an error.
 
-What the two reports of a release say: the publisher's with everything, the reader's without what singles out.
-
-Tables as studies and users name them; of a folder that anybody may send, nothing that it names is opened.
+The module also returns the figures of the two reports: all of them for the publisher, and for readers only those that
+identify no one. It reads the tables of studies and users. For a folder that others may have written, it opens no file
+that the folder names.
 """
 
 from __future__ import annotations
@@ -46,21 +46,24 @@ FROM_SOURCE = {
 
 
 def released_classes(study: Study, columns: Sequence[ColumnRecode], suppressed: int) -> ClassTable:
-    """The classes of a released file: `study` is the run file beside it, `columns` what the plan made of each."""
+    """Return the classes of a released file.
+
+    `study` is the run file next to it, and `columns` are the recodings of the plan.
+    """
     table = study.replace(data={"removed": suppressed}).table()
     by_name = {column.name: column for column in columns}
-    recoding = tuple(_standing(domain, by_name[domain.name]) for domain in table.domains)
+    recoding = tuple(_recoding_of(domain, by_name[domain.name]) for domain in table.domains)
     domains = (replace(domain, leaves=len(by_name[domain.name].tree.leaves)) for domain in table.domains)
     return classify(replace(table, domains=tuple(domains)), recoding, study.weights_for(table))
 
 
 def measures_of(study: Study) -> dict[str, Measure]:
-    """Every measure, with the parameters the run file gives it."""
+    """Return every measure, with the parameters of the run file."""
     return with_settings(study.measures)
 
 
 def figures_of(study: Study, classes: ClassTable, source: ClassTable | None) -> dict[str, dict[str, Any]]:
-    """Every measure of the released file; where only the source can answer, measured there, and said so."""
+    """Return every measure of the released file. Those that need the source are measured there and marked."""
     figures: dict[str, dict[str, Any]] = {}
     in_units = source is not None and source.table.counts_units
     for name, chosen in measures_of(study).items():
@@ -75,7 +78,7 @@ def figures_of(study: Study, classes: ClassTable, source: ClassTable | None) -> 
 
 
 def ruled_figures(study: Study, classes: ClassTable, measures: Sequence[Measure] = RULED) -> dict[str, dict[str, Any]]:
-    """The figures that rules of the policy are about, of the classes of a plan."""
+    """Return the figures that rules of the policy need, from the classes of a plan."""
     known = {chosen.name: chosen.with_settings(study.measures) for chosen in measures}
     return {
         name: without_infinities({"value": chosen.value(classes)})
@@ -85,27 +88,27 @@ def ruled_figures(study: Study, classes: ClassTable, measures: Sequence[Measure]
 
 
 def loss_of(classes: ClassTable) -> float:
-    """The loss that every point has: the general loss as a share of the most that could be lost, of the whole source.
+    """Return the general loss as a share of the largest possible loss of the source.
 
-    The records that the missing rule left out are lost.
+    The records that the missing rule left out count as lost.
     """
     share = GENERAL_LOSS.value(classes) / max(GENERAL_LOSS.highest(classes), 1e-300)
     return loss_of_source(share, classes.table.records, classes.table.left_out)
 
 
 def unchanged(classes: ClassTable) -> bool:
-    """Whether every released record has its own value in every quasi-identifier, under whatever name."""
+    """Return whether every released record has its own value in every quasi-identifier, under any label."""
     return bool(np.all(classes.covers[:, classes.kept] == 1))
 
 
 def figure_value(entry: Mapping[str, Any]) -> float:
-    """A figure as a number; JSON has no infinities, so they are named beside it."""
+    """Return a figure as a number. JSON lacks infinities, so a figure names them in another entry."""
     value = entry["value"]
     return math.inf if value is None and "value" in entry.get("infinite", ()) else float(value)
 
 
 def same(expected: float, measured: float) -> bool:
-    """Whole numbers exactly, others to a relative 1e-9: sums may be added up in another order.
+    """Return whether figures agree: whole numbers exactly, others to 1e-9, because sums have no fixed order.
 
     >>> same(5, 5.0), same(5, 6), same(72350.9, 72350.9000000001), same(0.1, 0.2)
     (True, False, True, False)
@@ -117,8 +120,8 @@ def same(expected: float, measured: float) -> bool:
     return math.isclose(expected, measured, rel_tol=1e-9, abs_tol=1e-12)
 
 
-def _standing(domain: Domain, column: ColumnRecode) -> ColumnRecoding:
-    """A released column as the recoding that made it."""
+def _recoding_of(domain: Domain, column: ColumnRecode) -> ColumnRecoding:
+    """Return the recoding that made a released column."""
     tree, level = column.tree, column.level
     part = at_level(replace(domain, hierarchy=tree, labels=tree.leaves), level)
     leaves = {label: leaf for leaf, label in enumerate(tree.leaves)}
@@ -142,7 +145,7 @@ def _standing(domain: Domain, column: ColumnRecode) -> ColumnRecoding:
 
 
 def refuse_differences(pairs: Iterable[tuple[str, float, float]]) -> None:
-    """Raise unless the figures of the written file are those of the search: (name, as searched, as measured)."""
+    """Raise unless the measured figures are those of the search: (name, of the search, measured)."""
     for name, expected, value in pairs:
         if not same(expected, value):
             raise SfumatoError(
@@ -157,7 +160,7 @@ BINS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, None))
 
 
 def before_after(study: Study, before: ClassTable, figures: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Every measure on the raw table and on the released file."""
+    """Return every measure of the source and of the released file."""
     rows = []
     for name, chosen in measures_of(study).items():
         if name in figures:
@@ -178,9 +181,9 @@ def before_after(study: Study, before: ClassTable, figures: Mapping[str, Mapping
 def per_column(
     before: ClassTable, after: ClassTable, columns: Sequence[ColumnRecode], occurring: Mapping[str, set[str]]
 ) -> list[dict[str, Any]]:
-    """What each quasi-identifier adds to the risk, before and after, and the share of it that is lost.
+    """Return how much each quasi-identifier adds to the risk, before and after, and its share of information loss.
 
-    The labels that occur are those of the file: where persons are counted, `after` has classes of source values.
+    The labels that occur are those of the file. If persons are counted, `after` has classes of source values.
     """
     lost = column_losses(after)
     by_name = {column.name: column for column in columns}
@@ -198,7 +201,7 @@ def per_column(
 
 
 def column_losses(classes: ClassTable) -> dict[str, float]:
-    """The general loss of each column alone, as a share: suppressed records have lost it whole."""
+    """Return the general loss of each column alone, as a share. A suppressed record has lost it completely."""
     rows = np.where(classes.kept, classes.rows, 0)
     losses = {}
     for name, covers, leaves in zip(classes.table.columns, classes.covers, classes.leaves, strict=True):
@@ -208,7 +211,7 @@ def column_losses(classes: ClassTable) -> dict[str, float]:
 
 
 def small_classes(classes: ClassTable) -> list[dict[str, Any]]:
-    """How many classes and records there are of each size: counts only, never the keys."""
+    """Return the number of classes and records of each small class size, but never their values."""
     size, rows = classes.size[classes.kept], classes.rows[classes.kept]
     bands = []
     for low, high in BINS:
@@ -219,7 +222,7 @@ def small_classes(classes: ClassTable) -> list[dict[str, Any]]:
 
 
 def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures of the external report: no count under ten, no share from which one follows."""
+    """Return the figures of the external report: no count under ten, and no share from which one follows."""
     records, left_out = manifest["records"], manifest["left_out"]
     whole = whole_of(manifest)
     everything = whole["all_columns"]
@@ -237,15 +240,15 @@ def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def public_unit(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """What was counted, for the readers of the file: the publisher's reason stays in the internal report."""
+    """Return what was counted, for readers of the file. The publisher's reason is only in the internal report."""
     return {"counted": manifest["unit"]["noun"], "counted_how": manifest["unit"]["says"]}
 
 
 def released_loss(after: ClassTable, columns: Sequence[ColumnRecode], hierarchies: Mapping[str, Any]) -> float:
-    """The loss for readers of the file, in thousandths: of released records, among released values.
+    """Return the loss for readers of the file, in thousandths: of released records, among released values.
 
-    The loss of the plan counts suppressed records and the values that only they have, so it tells how few they are
-    and where their values stand. `hierarchies` is what the manifest says of them.
+    The loss of the plan also counts suppressed records and the values that only they have, so it would reveal how few
+    they are and which values they have. `hierarchies` is the entry of the manifest.
     """
     by_name = {column.name: column for column in columns}
     lost = []
@@ -262,7 +265,7 @@ def released_loss(after: ClassTable, columns: Sequence[ColumnRecode], hierarchie
 
 
 def guarded(count: int) -> int | str:
-    """A count, unless it is a small one.
+    """Return a count, or words in place of a small one.
 
     >>> guarded(120), guarded(3), guarded(0)
     (120, 'fewer than 10', 0)
@@ -271,7 +274,7 @@ def guarded(count: int) -> int | str:
 
 
 def guarded_share(part: int, whole: int, what: str = "records") -> float | str:
-    """A share in thousandths, unless it is made of few records, or of few persons where these were counted.
+    """Return a share in thousandths, or words if few records, or few persons, are behind it.
 
     >>> guarded_share(301, 30162), guarded_share(4, 30162), guarded_share(0, 100)
     (0.01, 'fewer than 10 records', 0.0)
@@ -283,9 +286,9 @@ def guarded_share(part: int, whole: int, what: str = "records") -> float | str:
 
 
 def exempt_classes(study: Study, released: ClassTable) -> dict[str, dict[str, Any]]:
-    """For each sensitive column with harmless or missing values: what is declared, and the records in exempt classes.
+    """Return the harmless or missing values of each sensitive column, and the records in exempt classes.
 
-    A class is exempt from ℓ, α, β and δ where no value is known, or all that are known are harmless.
+    A class is exempt from ℓ, α, β and δ if no value in it is known, or if all known values are harmless.
     """
     described = {}
     for name in released.table.sensitive:
@@ -301,10 +304,10 @@ def exempt_classes(study: Study, released: ClassTable) -> dict[str, dict[str, An
 
 
 def reading(study: Study, path: Any) -> Study:
-    """The study with the table that the user names, or has in memory, in place of its own.
+    """Return the study with the table that the user names or has in memory in place of its own.
 
-    A run file of the user's names everything: that is how a query of a database is given, which no folder may bring
-    along.
+    A run file that the user names replaces all settings. A query of a database can only be given in this way, because a
+    release folder must not contain one.
     """
     if is_frame(path):
         return study.with_table(path).model_copy(update={"population": None})
@@ -330,7 +333,7 @@ def reading(study: Study, path: Any) -> Study:
 
 
 def table_of(study: Study) -> Source:
-    """The table of a study, without asking a role of every column."""
+    """Return the table of a study without requiring a role for every column."""
     return study.opened()
 
 

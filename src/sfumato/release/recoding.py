@@ -1,4 +1,4 @@
-"""A release of a recoding, lattice or cuts, while it is made."""
+"""The draft of a release of a recoding, by the method lattice or cuts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sfumato.release.draft import Draft, Measured
 from sfumato.release.format import format_of, target_of
 from sfumato.release.history.description import Description, describe_recoding
 from sfumato.release.manifest import Content
-from sfumato.release.persons import NOBODY, Holders, holders_of, refuse_other_classes
+from sfumato.release.persons import NO_HOLDERS, Holders, holders_of, refuse_other_classes
 from sfumato.release.policy import (
     UNIQUES,
     Evidence,
@@ -66,7 +66,7 @@ from sfumato.tables.frequency import FrequencyTable
 
 @dataclass(frozen=True, eq=False)
 class NamedPlan:
-    """The classes of a plan, the hierarchies that say it with a level in each, and how its groups are named."""
+    """The classes of a plan, its hierarchies with a level in each, and the names of its groups."""
 
     classes: ClassTable
     trees: Mapping[str, Hierarchy]
@@ -77,7 +77,7 @@ class NamedPlan:
 def named_plan(
     study: Study, table: FrequencyTable, plan: RecodingPlan, earlier: Mapping[str, Naming] | None = None
 ) -> NamedPlan:
-    """A plan with groups named by what it releases; those that an `earlier` release named keep their names."""
+    """Return a plan with groups named by released values. Groups that an `earlier` release named keep their names."""
     classes = classify(table, plan.recoding(table), study.weights_for(table))
     classes = suppress_by_plan(classes, plan, study.measures)
     trees, levels = pack.trees_and_levels(study, table, plan)
@@ -89,9 +89,11 @@ def named_plan(
 
 @dataclass(eq=False, kw_only=True)
 class RecodingDraft(Draft):
-    """A point of a front. `target` is the source in the format of the release, `given` the table where its hierarchies
-    are not those of the study, `earlier` how an earlier release named their groups, `noted` what else the publisher
-    should know."""
+    """The draft of a point of a front.
+
+    `target` is the source in the format of the release. `given` is the table if its hierarchies are not those of the
+    study. `earlier` holds how an earlier release named their groups, and `noted` further warnings for the publisher.
+    """
 
     front: Front
     point: Point
@@ -104,7 +106,7 @@ class RecodingDraft(Draft):
     hierarchies: Mapping[str, dict[str, Any]] = field(init=False)
     recoded: Recoded = field(init=False)
     whole: WholeFile = field(init=False)
-    holders: Holders = field(init=False, default=NOBODY)
+    holders: Holders = field(init=False, default=NO_HOLDERS)
     warnings: list[str] = field(init=False)
     dependences: Sequence[Finding] = field(init=False)
 
@@ -112,7 +114,7 @@ class RecodingDraft(Draft):
     def of(
         cls, front: Front, point: Point, name: str | None = None, kind: str | None = None, **given: Any
     ) -> RecodingDraft:
-        """A draft of one point, with the file under a name or in a format (`kind`) of its own if one is asked for."""
+        """Return the draft of a point. Its file may have a name or a format (`kind`) of its own."""
         _refuse_printed(front)
         study, source = front.study, front.study.source()
         kind = format_of(source, name, kind)
@@ -230,7 +232,7 @@ class RecodingDraft(Draft):
 
 
 def _refuse_printed(front: Front) -> None:
-    """The rule that problem 4 prints keeps no promise, so nothing is released by it (docs/readings.md, 2.2)."""
+    """Refuse to release by the rule that problem 4 prints, which guarantees nothing (docs/readings.md, 2.2)."""
     settings = front.study.search
     if METHODS[front.system].problems and settings.problem == 4 and settings.reproduction:
         raise InputError(
@@ -241,7 +243,7 @@ def _refuse_printed(front: Front) -> None:
 
 
 def pages_of(_: Path, manifest: Content) -> dict[str, str]:
-    """The reports of a release as its manifest has them: drawn at publication, and again when it is verified."""
+    """Return the reports of a release from its manifest, for publication and for verification."""
     return {
         pack.EXTERNAL: external_page(external_facts(manifest), manifest["dictionary"]),
         pack.INTERNAL: internal_page(manifest),
@@ -254,11 +256,11 @@ def release_findings(
     whole: WholeFile,
     suppressed: int,
     classes: ClassTable,
-    holders: Holders = NOBODY,
+    holders: Holders = NO_HOLDERS,
 ) -> list[Finding]:
-    """What a recoded file breaks of the policy by its own figures; `classes` are those of the file.
+    """Return what a recoded file violates of the policy by its figures. `classes` are those of the file.
 
-    Where a household is declared, a column or a record that only one household has is unique; the worse counts.
+    If a household is declared, a value or record that only one household has is unique, and the worse count is used.
     """
     persons = holders.persons
     if persons is not None:
@@ -287,7 +289,7 @@ def _about_weight(study: Study, finding: Finding) -> Finding:
 def recoded_holders(
     engine: Engine, study: Study, recoded: Recoded, columns: Sequence[ColumnRecode], classes: ClassTable
 ) -> Holders:
-    """The persons and households of a release, by the rows that were recoded."""
+    """Return the persons and households of a release, by the rows that were recoded."""
     rows = recoded.sql(holders=True)
     return holders_of(engine, study, rows, as_source(recoded, columns), recoded.holders, classes)
 
@@ -298,7 +300,7 @@ def class_findings(
     measures: Sequence[Measure] = RULED,
     own: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Finding]:
-    """What the classes of a plan break of the policy, before anything is written; `own` are figures of a system."""
+    """Return the findings of the classes of a plan, before the file is written. `own` are figures of the method."""
     known = Evidence(
         {**ruled_figures(study, classes, measures), **(own or {})},
         classes.table.persons,
@@ -312,7 +314,7 @@ def class_findings(
 
 
 def as_source(recoded: Recoded, columns: Sequence[ColumnRecode]) -> Source:
-    """The released columns of a view of recoded rows: by position, generalized ones as text."""
+    """Return the released columns of a view of recoded rows, by position. Generalized columns are texts."""
     generalized = {column.name for column in columns if column.level > 0}
     released = tuple(
         Column(column.name, TEXT if column.name in generalized else column.type, position)
@@ -330,7 +332,7 @@ def write_run_file(
     files: Mapping[str, str],
     written: Written,
 ) -> Study:
-    """The run file of a release: the same roles, of the columns that were released, and their saved hierarchies."""
+    """Write the run file of a release: the roles of the released columns and their saved hierarchies."""
     sections = run_file_sections(study, table, recoded.names, recoded.suppressed, files, written)
     return pack.write_run_file(folder, study, recoded.target, recoded.names, data, sections)
 
@@ -343,7 +345,7 @@ def run_file_sections(
     files: Mapping[str, str],
     written: Written,
 ) -> dict[str, Any]:
-    """What the run file of a release says beyond how its file is read; `files` are the saved hierarchies."""
+    """Return the sections of the run file besides those that read the data. `files` are saved hierarchies."""
     columns: dict[str, dict[str, Any]] = {}
     distances = pack.distances_of(table)
     for name in (name for name in study.columns if name in names):
@@ -352,7 +354,7 @@ def run_file_sections(
         if column.missing is not None:
             columns[name]["missing"] = column.missing
         distance = distances.get(name, column.distance)
-        if distance is not None:  # the default depends on which values are there, so it is pinned
+        if distance is not None:  # the default depends on the values that occur, so it is stated
             columns[name]["distance"] = distance
         if column.harmless is not None:
             columns[name]["harmless"] = list(column.harmless)
@@ -371,7 +373,10 @@ def run_file_sections(
 
 
 def _label_warnings(columns: Sequence[ColumnRecode], names: Mapping[str, Naming]) -> list[str]:
-    """Labels that mean something else on another level. A value as the name of a group is true of all its records."""
+    """Return warnings of labels with another meaning on another level.
+
+    A value as the name of a group is no such label, because it is true of all records of the group.
+    """
     own = {name: set(naming.labels) - set(naming.tree.levels[naming.level]) for name, naming in names.items()}
     ambiguous = {c.name: [label for label in c.ambiguous if label not in own.get(c.name, ())] for c in columns}
     return [
@@ -392,9 +397,9 @@ def _name_warnings(recoded: Recoded) -> list[str]:
 def compare_figures(
     front: Front, point: Point, planned: ClassTable, recoded: Recoded, figures: Mapping[str, Any], loss: float
 ) -> None:
-    """Raise unless what was measured on the file is what the search said.
+    """Raise unless the figures that were measured on the file are those of the search.
 
-    An objective taken before suppression is not in the file: the plan's own classes say it.
+    An objective taken before suppression cannot be measured on the file, so it is taken from the plan's own classes.
     """
     taken = {objective.name: objective for objective in front.objectives if objective.taken != "released"}
     pairs: list[tuple[str, float, float]] = [

@@ -1,4 +1,4 @@
-"""What the verification of a recoding, lattice or cuts, compares beyond that of any release."""
+"""The part of verification that only releases of a recoding need, by the method lattice or cuts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.dictionary import data_dictionary, labels_in
 from sfumato.release.format import target_of
 from sfumato.release.manifest import EXTERNAL, MANIFEST, Content, Manifest, load_hierarchies
-from sfumato.release.persons import NOBODY, Holders, with_stated
+from sfumato.release.persons import NO_HOLDERS, Holders, with_stated
 from sfumato.release.readback import (
     exempt_classes,
     figure_value,
@@ -38,9 +38,9 @@ from sfumato.study import Study
 
 
 def measure_again(check: Check, agrees: Callable[[ColumnRecode, Any], bool]) -> Again:
-    """Measure the data file of the manifest again: every figure, the dictionary, what it breaks of the policy.
+    """Measure the data file of the manifest: its figures, its dictionary, and what violates the policy.
 
-    `agrees` says whether what a point states of a column is what was made of it.
+    `agrees` returns whether the plan of a column in the manifest's point is the recoding of that column.
     """
     manifest, data, own = check.manifest, check.data, check.own
     columns = columns_of(check)
@@ -82,12 +82,12 @@ def measure_again(check: Check, agrees: Callable[[ColumnRecode, Any], bool]) -> 
 
 
 def rows_again(check: Check, study: Study) -> list[Difference]:
-    """Recode the source again: the same rows, in any order, and the same figures of what the file does not hold."""
+    """Recode the source and compare the rows, in any order, and the figures that are measured on the source."""
     columns = columns_of(check)
     classes = classes_again(check, study, columns)
     plan = _level_plan(check)
     below = Below(plan.suppress_below, plan.diversity_below) if classes is None else Below.of(plan, classes, columns)
-    holders = NOBODY
+    holders = NO_HOLDERS
     with open_engine(study.engine, study.engine_options) as engine:
         source = table_of(study)
         target = target_of(source, check.written.format)
@@ -103,7 +103,7 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
 
 
 def _figures_on_source(check: Check, study: Study, classes: ClassTable) -> list[Difference]:
-    """Figures that need the source are those of its classes."""
+    """Compare the figures that need the source with those of its classes."""
     differences = []
     for name, chosen in measures_of(study).items():
         entry = check.manifest["figures"].get(name)
@@ -121,7 +121,7 @@ def _level_plan(check: Check) -> LevelPlan:
 
 
 def classes_again(check: Check, study: Study, columns: Sequence[ColumnRecode]) -> ClassTable | None:
-    """The classes of the source under the published plan, where the engine alone cannot count them."""
+    """Return the classes of the source under the published plan, if the engine alone cannot count them."""
     plan = _level_plan(check)
     declared = study.named(Role.UNIT) or study.named(Role.HOUSEHOLD)
     on_source = any(entry["measured_on"] == "source" for entry in check.manifest["figures"].values())
@@ -139,13 +139,13 @@ def classes_again(check: Check, study: Study, columns: Sequence[ColumnRecode]) -
 
 
 def columns_of(check: Check) -> tuple[ColumnRecode, ...]:
-    """What the published plan made of each quasi-identifier."""
+    """Return the recoding of each quasi-identifier under the published plan."""
     trees = load_hierarchies(check.folder, check.manifest["hierarchies"])
     return column_recodes(check.study, check.manifest["own"]["levels"], trees)
 
 
 def _point(manifest: Manifest) -> list[Difference]:
-    """The manifest's point says what its figures say."""
+    """Compare the values of the manifest's point with its figures."""
     point, figures = manifest["point"], manifest["figures"]
     taken = {objective["name"] for objective in manifest["own"]["objectives"] if "taken" in objective}
     values = {
@@ -162,7 +162,7 @@ def _point(manifest: Manifest) -> list[Difference]:
 def _plan(
     manifest: Manifest, columns: Sequence[ColumnRecode], agrees: Callable[[ColumnRecode, Any], bool]
 ) -> list[Difference]:
-    """The plan of the manifest's point is the one that its hierarchies and levels say."""
+    """Compare the plan of the manifest's point with its hierarchies and levels."""
     return [
         Difference(MANIFEST, f"its point and its hierarchies differ in {column.name}")
         for column in columns
@@ -175,13 +175,13 @@ def _same_level(column: ColumnRecode, level: Any) -> bool:
 
 
 def _same_groups(column: ColumnRecode, starts: Any) -> bool:
-    """A cut lists the values at which its groups start."""
+    """Return whether the groups of a column start at the values that a cut lists."""
     groups = dict(zip(column.tree.leaves, column.groups, strict=True))
     return sorted(groups.get(start, -1) for start in starts or ()) == sorted(set(groups.values()))
 
 
 def says(manifest: Content) -> str:
-    """The smallest class."""
+    """Return the size of the smallest class as a clause."""
     return f"{K.label} {number(manifest['figures'][K.name]['value'])}"
 
 

@@ -1,10 +1,8 @@
-"""Released rows as a whole: written in an order that tells nothing, and compared with the file that holds them.
+"""The rows of a release: recoded and written by the engine in a random order, and compared with the written file.
 
-From raw rows to released rows, inside the engine: labels joined, classes counted, small ones hidden, order mixed.
-
-The rows never pass through Python, and the engine never holds them either: one scan counts the distinct `tuples`, from
-which the classes and their `sizes` follow, and `recoded` is a view (one row per record that the missing rule keeps: a
-group per quasi-identifier, the released columns), so that writing streams from the source to the file.
+The rows never pass through Python, and the engine does not hold them in memory either. One scan counts the distinct
+`tuples`, from which the classes and their `sizes` follow. `recoded` is a view with one row per record that the missing
+rule keeps: a group per quasi-identifier, and the released columns. Writing reads this view row by row.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from sfumato.tables.domain import present
 
 
 class Rows(Protocol):
-    """Rows to be released: a query whose columns are `c0`, `c1`, …, their names, and the source they are from.
+    """The rows to be released: a query with the columns `c0`, `c1`, …, their names, and their source.
 
     `target` is the source as it is written, `coded` the columns whose cells are categories.
     """
@@ -54,10 +52,10 @@ class Rows(Protocol):
 
 
 def write_mixed(engine: Engine, rows: Rows, path: Path) -> Written:
-    """Write rows in the order of a hash of their cells and a salt that is never kept; how they are read back.
+    """Write rows in the order of a hash of their cells and a salt that is not kept. Return how to read them.
 
-    Row numbers are not used: the order tells nothing of the source's, and an engine that makes some rows again
-    makes them the same.
+    Row numbers are not used, so the order reveals nothing about the order of the source. The result does not depend on
+    an engine that computes some rows twice.
     """
     cells = [quoted(os.urandom(16).hex()), *(f"c{position}" for position in range(len(rows.names)))]
     ordered = f"SELECT * FROM ({rows.sql()}) AS t ORDER BY {engine.hashed(cells)}"
@@ -65,18 +63,18 @@ def write_mixed(engine: Engine, rows: Rows, path: Path) -> Written:
 
 
 def differing_rows(engine: Engine, rows: Rows, written: Source) -> int:
-    """How many rows stand in one of the two only: the file that was written, and what was to be written.
+    """Return how many rows are only in the written file or only among the rows to be written.
 
-    Rows are compared by sums of SHA-256 over their cells and a key that is drawn now, so that no file can be made whose
-    sums agree; where they differ, rows are set side by side. The engine's own hash would not do: texts that it hashes
-    alike are found in seconds, and remain alike behind any other cell.
+    Rows are compared by sums of SHA-256 over their cells and a key that is drawn for the comparison, so no file can be
+    constructed to have the same sums. If the sums differ, the rows themselves are compared. The engine's own hash is
+    not safe: texts with the same hash are found in seconds, and remain equal with any other cell in front of them.
     """
     engine.attach(written, "written")
-    cell = same_text(rows.source, written)  # in text, an empty cell and a missing one are the same
+    cell = same_text(rows.source, written)  # a text file does not distinguish an empty cell from a missing one
     cells = ", ".join(cell(position) for position in range(len(rows.names)))
     keys = [f"c{position}" for position in range(len(rows.names))]
     sides = [f"SELECT {cells} FROM ({rows.sql()}) AS a", f"SELECT {cells} FROM written AS b"]
-    # A cell is written with its length, so that the text of a row is that of no other.
+    # A cell is written with its length, so that different rows have different texts.
     text_of_row = " || ".join(f"coalesce(CAST(length({key}) AS STRING) || ':' || {key}, '-')" for key in keys)
     digests = f"digest('{secrets.token_hex(32)}' || {text_of_row})"
     sums = ", ".join(f"sum(CAST(hex_number(substr(d, {start}, 16)) AS DECIMAL(38, 0)))" for start in (1, 17))
@@ -103,10 +101,10 @@ def refuse_torn(rows: int) -> None:
 
 @dataclass(frozen=True)
 class Below:
-    """Classes that are suppressed: smaller than `size`, or with fewer different sensitive values than `diversity`.
+    """The suppressed classes: smaller than `size`, or with fewer different sensitive values than `diversity`.
 
-    What the engine cannot count, other criteria, units, values that are harmless or missing, and crowds where missing
-    values match anything, is `listed`: the groups of every class that goes.
+    If the engine cannot count what decides, the suppressed classes are `listed` by their groups. This applies to other
+    criteria, units, harmless or missing values, and missing values that match anything.
     """
 
     size: int = 0
@@ -116,7 +114,7 @@ class Below:
 
     @classmethod
     def of(cls, plan: RecodingPlan, classes: ClassTable, columns: Sequence[ColumnRecode]) -> Below:
-        """What a plan suppresses of some classes; `columns` say how the engine numbers their groups."""
+        """Return what a plan suppresses of some classes. `columns` number their groups as the engine does."""
         limits = plan.limits if isinstance(plan, LevelPlan) else {}
         counted = plan.diversity_below <= 1 or not classes.table.special
         if not limits and classes.pairs is None and not classes.table.counts_units and counted:
@@ -130,7 +128,7 @@ class Below:
 
     @property
     def sql(self) -> str:
-        """The condition on the table `sizes`, called s."""
+        """Return the condition on the table `sizes`, called s."""
         if self.listed is not None:
             return "(s.f = 1)"
         return f"(s.n < {int(self.size)}" + (f" OR s.v < {int(self.diversity)})" if self.diversity > 1 else ")")
@@ -143,9 +141,10 @@ class Below:
 
 @dataclass(frozen=True)
 class Recoded:
-    """What was recoded: the released columns, how many records there are, and how many of them are suppressed.
+    """The recoded source: released columns, the number of records, and the number of suppressed records.
 
-    `neutralised` are columns of text whose cells no spreadsheet takes for formulas, `coded` those that are generalized.
+    `neutralised` are columns of text in which no cell can act as a formula in a spreadsheet. `coded` are the
+    generalized ones.
     """
 
     source: Source
@@ -166,11 +165,11 @@ class Recoded:
 
     @property
     def rows(self) -> int:
-        """Rows of the released file."""
+        """Return the rows of the released file."""
         return self.records - self.suppressed
 
     def sql(self, holders: bool = False) -> str:
-        """The released rows; their columns are `c0`, `c1`, … With `holders`, which no file gets, whose row it is."""
+        """Return SQL for the released rows: columns `c0`, `c1`, … and, for counting, the person or household."""
         cells = ", ".join(f"{self._cell(column)} AS c{position}" for position, column in enumerate(self.columns))
         cells += "".join(f", r.{name}" for name in self.holders) if holders else ""
         keys = " AND ".join(f"r.g{i} = s.g{i}" for i in range(len(self.hidden)))
@@ -188,9 +187,9 @@ def recode(
     below: Below,
     target: Source | None = None,
 ) -> Recoded:
-    """Recode a source by a plan. Values that a hierarchy does not know are an error.
+    """Recode a source by a plan. Values that a hierarchy does not have are an error.
 
-    `target` is the source in the format that the release is written in, its own unless given.
+    `target` is the source in the format of the release, by default its own.
     """
     target = target or source
     released = tuple(c for c in source.columns if study.columns[c.name].role.released)
@@ -224,7 +223,7 @@ def recode(
 
 
 def _neutralised(study: Study, released: Sequence[Column], columns: Sequence[ColumnRecode]) -> frozenset[str]:
-    """The kept columns whose cells are made plain text; labels are the hierarchy's, and must be plain already."""
+    """Return the kept columns whose cells become plain text. Labels must already be plain text."""
     if not study.data.neutralise_formulas:
         return frozenset()
     formulas = [c.name for c in columns if any(label != neutralised(label) for label in c.released if label)]
@@ -239,7 +238,7 @@ def _neutralised(study: Study, released: Sequence[Column], columns: Sequence[Col
 
 
 def complete_rows(source: Source, study: Study) -> str:
-    """The condition of rows that the missing rule keeps, the same as when the table was measured."""
+    """Return the condition for rows that the missing rule keeps, as when the table was measured."""
     names = [name for name in study.complete_columns if name in source.names]
     return present(cleaned(source, source.column(name)) for name in names)
 
@@ -256,9 +255,9 @@ def _count(
     sensitive: Sequence[str],
     complete: str,
 ) -> None:
-    """The distinct keys with their counts, complete or not, and the sensitive values where the plan counts them.
+    """Count the distinct keys, complete or not, and their sensitive values if the plan needs them.
 
-    One spelling of a missing cell is kept where such cells stay.
+    If missing cells remain, one spelling of them is kept.
     """
     cells = [*_keys(source, columns), *(f"{value} AS v{i}" for i, value in enumerate(sensitive))]
     cells.append(f"CASE WHEN {complete} THEN 1 ELSE 0 END AS whole")
@@ -278,7 +277,7 @@ def _count(
 
 
 def _refuse_unknown(engine: Engine, columns: Sequence[ColumnRecode]) -> None:
-    """Raise if a column has values that its hierarchy lacks: the table is not the one that the plan was made for."""
+    """Raise if a column has values that its hierarchy lacks, because the plan was made for another table."""
     unknown = []
     for position, column in enumerate(columns):
         strange = engine.rows(
@@ -296,7 +295,7 @@ def _refuse_unknown(engine: Engine, columns: Sequence[ColumnRecode]) -> None:
 
 
 def _kept(columns: Sequence[ColumnRecode], below: Below) -> str:
-    """The tuples of classes that are released."""
+    """Return the tuples of classes that are released."""
     cells = ", ".join(["k.*", *_groups(columns)])
     grouped = f"SELECT {cells} FROM tuples AS k {_joins(columns)} WHERE k.whole = 1"
     keys = " AND ".join(f"r.g{i} = s.g{i}" for i in range(len(columns)))
@@ -304,9 +303,9 @@ def _kept(columns: Sequence[ColumnRecode], below: Below) -> str:
 
 
 def _spellings(engine: Engine, columns: Sequence[ColumnRecode], kept: str) -> None:
-    """One spelling of missing per column: `?` in one row and `NA` in another would tell alike records apart.
+    """Return one spelling of missing cells per column, because `?` and `NA` would distinguish equal records.
 
-    It is one that released records have.
+    It is a spelling that released records have.
     """
     aggregates = ["count(*) AS one"]  # an aggregate even where no column needs a spelling: the table has one row
     aggregates += [
@@ -317,7 +316,7 @@ def _spellings(engine: Engine, columns: Sequence[ColumnRecode], kept: str) -> No
 
 
 def _cell(column: Column, columns: Sequence[ColumnRecode]) -> str:
-    """A released cell. A column that is not text keeps its type only while nothing else must stand in it."""
+    """Return the SQL of a released cell. A column keeps its type unless some of its labels are texts."""
     position = next((i for i, c in enumerate(columns) if c.name == column.name), None)
     if position is None:
         return f"k.{column.sql}"
@@ -339,7 +338,7 @@ def _groups(columns: Sequence[ColumnRecode]) -> list[str]:
 
 
 def _sizes(engine: Engine, columns: Sequence[ColumnRecode], sensitive: int, below: Below) -> None:
-    """Count the classes, and in each the values of the least diverse sensitive column."""
+    """Count the classes, and the values of the least diverse sensitive column in each."""
     held = [*_groups(columns), "k.n", *(f"k.v{i}" for i in range(sensitive))]
     grouped = f"SELECT {', '.join(held)} FROM tuples AS k {_joins(columns)} WHERE k.whole = 1"
     keys = ", ".join(f"g{i}" for i in range(len(columns)))
@@ -364,7 +363,7 @@ def _view(
     complete: str,
     holders: Mapping[str, str],
 ) -> None:
-    """The records with their groups and released cells, and whose they are where that is declared, as a view."""
+    """Return a view of the records: their groups, their released cells, and the declared persons or households."""
     own = [f"{cell} AS {name}" for name, cell in holders.items()]
     rows = ", ".join([*(raw_cell(source, column, target) for column in released), *_keys(source, columns), *own])
     cells = [*(_cell(column, columns) for column in released), *(f"k.{name}" for name in holders)]

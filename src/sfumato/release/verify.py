@@ -1,9 +1,9 @@
-"""Check a release again: its files, its figures, its pages, its policy, and with the source at hand every row.
+"""The verification of a release: its files, figures, pages and policy, and with the source every row.
 
-A folder is data, never instructions: which engine runs, and which files outside the folder are read, is said by whoever
-calls `verify`. What the folder's own run file says of paths, engines and addresses is not followed.
+The content of a folder is data and never an instruction. The caller of `verify` decides which engine runs and which
+files outside the folder are read. Paths, engines and addresses in the folder's own run file are not followed.
 
-The result of a verification, and what of it is the same for every release: manifest, files, pages, policy.
+This module has what every release has in common. Each method adds a `Verifier`.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ from sfumato.study import Study, read
 from sfumato.version import __version__
 
 SEAL = re.compile(r"(?:[0-9a-f]{64})?")
-# What happens where a manifest holds something of another kind than it should, in our code or in a page.
-PAGE_BYTES = 1 << 20  # by which a page that another version drew may be longer, beside four times the length
+PAGE_BYTES = 1 << 20  # by which a page of another version may be longer than four times our own
+# The errors of our code or of a template if an entry of a manifest is missing or has another type.
 BROKEN = (
     KeyError,
     TypeError,
@@ -80,7 +80,7 @@ BROKEN = (
 
 @dataclass(frozen=True)
 class Difference:
-    """A file of a release, and how it is not as it was published."""
+    """A difference between a file of a release and the published file."""
 
     file: str
     what: str
@@ -90,21 +90,22 @@ class Difference:
 
 
 class VerificationError(SfumatoError):
-    """A release is not as it was published, or not all of it could be compared."""
+    """An error for a release that differs from the published one, or could not be compared completely."""
 
     exit_code = 4
 
 
 @dataclass(frozen=True)
 class Verification:
-    """The result of a check: true if everything that was compared agrees. `compared` says what that was.
+    """The result of a verification: true if everything that was compared agrees.
 
-    `not_compared` says what could not be, and what would have to be named for it. `pages` are those that another
-    version drew, so that their words were not compared: with them a release is not verified, unless `other_version`
-    says that this is known.
-    `counts` are the records that were released, suppressed and left out by the missing rule, as the manifest states.
-    `certificate` is the digest of the public certificate, to be compared with the one that the publisher states;
-    `public` says that the folder is the public part alone, of which only the certificate could be compared.
+    The list `compared` names what was compared, and `not_compared` the rest, with what the user must name to compare
+    it. Pages that another version made are in `pages`, because their words were not compared. With such pages a release
+    is not verified, unless `other_version` accepts this.
+
+    The `counts` are the records released, suppressed and left out by the missing rule, as the manifest states. The
+    digest of the public certificate is `certificate`, to be compared with the one that the publisher states. If
+    `public` is true, the folder is the public part, of which only the certificate could be compared.
 
     >>> bool(Verification(Path("release"), ())), bool(Verification(Path("release"), (Difference("a", "is missing"),)))
     (True, False)
@@ -126,7 +127,7 @@ class Verification:
         return not self.differences and (self.other_version or not self.pages)
 
     def raise_if_failed(self) -> None:
-        """Raise an error that names every difference, and every page that was not compared, if there is one."""
+        """Raise an error that names every difference and every page that was not compared, if there are any."""
         if self.differences:
             raise VerificationError(
                 f"{self.folder} is not as it was published:\n" + "\n".join(f"  {d}" for d in self.differences),
@@ -173,7 +174,7 @@ def verify_public(folder: Path, source: Any, engine: str, options: EngineOptions
 
 
 def unfinished_release(folder: Path) -> Verification | None:
-    """What is to be said of a release that was never finished; InputError if a folder is no release at all."""
+    """Return the result for a release that was never finished. Raise InputError if a folder is no release."""
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}", expected="a release folder")
     if unfinished(folder):
@@ -185,17 +186,17 @@ def unfinished_release(folder: Path) -> Verification | None:
 
 
 def manifest_differences(manifest: Manifest) -> list[Difference]:
-    """The content has its own checksum."""
+    """Compare the content of the manifest with its own checksum."""
     differences = []
     if manifest["checksum"] != checksum(manifest):
         differences.append(Difference(MANIFEST, "its content does not match its checksum: it was changed"))
-    if not SEAL.fullmatch(manifest.get("seal", "")):  # it is under no digest, so it may hold nothing else
+    if not SEAL.fullmatch(manifest.get("seal", "")):  # no digest covers the seal, so its form is checked
         differences.append(Difference(MANIFEST, "its seal is not one"))
     return differences
 
 
 def repeated_differences(manifest: Manifest) -> list[Difference]:
-    """Compare what the manifest states twice: digests of hierarchies, the search, and figures among others."""
+    """Compare the entries that a manifest has twice: digests of hierarchies, the search, and some figures."""
     own, differences = manifest["own"], []
     for column, entry in manifest["hierarchies"].items():
         listed = None if entry["file"] is None else manifest["files"].get(entry["file"])
@@ -208,6 +209,7 @@ def repeated_differences(manifest: Manifest) -> list[Difference]:
             for name, value in stated.items()
             if own["front"][name] != value
         ]
+        differences += point_differences(manifest["point"], own["front"]["points"])
     if "comparison" in own:
         after = [row["after"] for row in own["comparison"]["measures"]]
         if not all(entry in manifest["figures"].values() for entry in after):
@@ -215,17 +217,37 @@ def repeated_differences(manifest: Manifest) -> list[Difference]:
     return [Difference(MANIFEST, what) for what in differences]
 
 
+def point_differences(point: Mapping[str, Any], front: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Compare the released point with the same point of the front.
+
+    If the released plan was drawn at random, only what the draw keeps is compared: the lower bound, the details of the
+    search, and the loss that the front states as the most that a draw may cause.
+    """
+    same = next((one for one in front if one["id"] == point["id"]), None)
+    if same is None:
+        return ["its point is not in its front"]
+    stated, details = dict(point), dict(point.get("details", {}))
+    if "promised" in details:
+        same = {**same, "details": {**same.get("details", {}), "promised": same["loss"]}}
+        details.pop("undrawn", None)
+        stated = {"details": details} | {name: point[name] for name in ("bound", "suppressed") if name in point}
+    return [
+        f"its point and its front differ in {name}"
+        for name, entry in stated.items()
+        if name not in same or same[name] != entry
+    ]
+
+
 def rows_read_differences(manifest: Manifest, read: int) -> list[Difference]:
-    """Compare the rows of the source with those that the manifest says were read: the records left out follow."""
+    """Compare the number of rows of the source with the one in the manifest, which fixes the records left out."""
     stated = manifest["source"]["rows_read"]
     return [] if stated == read else [Difference(MANIFEST, f"it states {stated} rows read, the source has {read}")]
 
 
 def file_differences(folder: Path, manifest: Manifest, known: Collection[str]) -> list[Difference]:
-    """Every file is there, none is missing, none has changed, and there are no others.
+    """Compare the files of a folder with the manifest: none is missing, changed or added.
 
-    `known` are the files that such a release has. What the folder holds beside them is no part of it, whether or not
-    the manifest lists it.
+    `known` are the files that such a release has. Other files are no part of it, even if the manifest lists them.
     """
     expected, data = manifest["files"], manifest["data"]
     there = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
@@ -246,7 +268,7 @@ def file_differences(folder: Path, manifest: Manifest, known: Collection[str]) -
 
 
 def unaccepted(findings: Sequence[Finding], manifest: Manifest) -> list[Difference]:
-    """What a release breaks of its policy, where the manifest does not say why that was accepted."""
+    """Return the violations of the policy for which the manifest states no reason."""
     given = [(entry["rule"], entry["what"]) for entry in manifest["accepted"] if entry["reason"]]
     return [
         Difference(MANIFEST, f"it does not give the reason for accepting this: {finding.what}")
@@ -257,19 +279,20 @@ def unaccepted(findings: Sequence[Finding], manifest: Manifest) -> list[Differen
 
 @dataclass(frozen=True)
 class Pages:
-    """How the pages of a folder differ from those that are drawn again; `unread` are those of another version."""
+    """The pages that differ from those made from the manifest. `unread` are those of another version."""
 
     differences: tuple[Difference, ...]
     unread: tuple[str, ...] = ()
 
 
 def compare_pages(folder: Path, manifest: Manifest, drawn: Mapping[str, str]) -> Pages:
-    """Compare the pages with what the manifest says, word by word if the same templates drew them.
+    """Compare the pages with the manifest, word by word if the same templates made them.
 
-    A page that other templates drew has other words. If this user published the release here, the seal of the manifest
-    proves that the page is the published one. Otherwise only its figures for machines are compared, what it says of
-    each column, and that nothing in it can run or load; its words are not. A page of our own templates must be equal to
-    the byte, so an edited page is either a difference or not compared, whatever the manifest says of its templates.
+    A page that other templates made has other words. If this user published the release on this computer, the seal of
+    the manifest proves that the page is the published one. Without a seal, three things are compared: the figures for
+    programs, the sentence on each column, and that the page can run or load nothing. The words are not compared. A page
+    of our own templates must be equal in every byte. So an edited page is either a difference or not compared, for any
+    templates that the manifest states.
     """
     exactly, published = _same_templates(manifest), signed(manifest["checksum"], manifest.get("seal"))
     differences, unread = [], []
@@ -288,13 +311,16 @@ def compare_pages(folder: Path, manifest: Manifest, drawn: Mapping[str, str]) ->
 
 
 def _same_templates(manifest: Manifest) -> bool:
-    """Return whether this program draws the same pages from a manifest as the one that wrote it."""
+    """Return whether this program makes the same pages from a manifest as the one that wrote it."""
     same = manifest.get("templates") == templates_digest()
     return same and manifest["versions"].get("sfumato") == __version__
 
 
 def _page(path: Path, text: str, manifest: Manifest, exactly: bool) -> tuple[str, bool]:
-    """How a page differs, and whether its words were compared; a page that came from elsewhere may be of any size."""
+    """Return how a page differs, and whether its words were compared.
+
+    A page from another source may be of any size, so the size that is read is limited.
+    """
     differs = "it does not agree with the manifest"
     drawn = text.encode("utf-8")
     try:
@@ -320,13 +346,13 @@ def _page(path: Path, text: str, manifest: Manifest, exactly: bool) -> tuple[str
 
 
 def _says(page: str, words: str) -> bool:
-    """Whether a page has a sentence, however it breaks lines."""
+    """Return whether a page has a sentence, with any line breaks."""
     return " ".join(str(escape(words)).split()) in " ".join(page.replace("\u00a0", " ").split())
 
 
 @dataclass(frozen=True)
 class Check:
-    """A release that is verified: the study that was published, and `own`, the run file that reads its file."""
+    """A release that is verified: the published study, and `own`, the run file that reads the released file."""
 
     folder: Path
     manifest: Manifest
@@ -339,13 +365,13 @@ class Check:
 
     @property
     def written(self) -> Source:
-        """The released file."""
+        """Return the released file."""
         return table_of(self.own)
 
 
 @dataclass(frozen=True)
 class Again:
-    """What a released file shows when it is measured again, and where only its system sees a difference."""
+    """The measurements of a released file, and the differences that only its method can find."""
 
     whole: WholeFile
     dictionary: Mapping[str, Any]
@@ -355,7 +381,7 @@ class Again:
 
 @dataclass(frozen=True)
 class Attack:
-    """How a release is attacked again, if the user names a run file; `otherwise` says what was not compared if not."""
+    """The repetition of an attack if the user names a run file. `otherwise` is reported if no run file is named."""
 
     compare: Callable[[Check, str], list[Difference]]
     otherwise: str
@@ -363,12 +389,12 @@ class Attack:
 
 @dataclass(frozen=True)
 class Verifier:
-    """What a system supplies so that its releases can be verified, shown and applied.
+    """The functions of a method by which its releases are verified, shown and applied.
 
-    `pages` draws the reports again, `measure` measures the file again, `rows` compares it with the study's source, and
-    `says` is what a release guarantees, in a clause. `files` are those it has beyond the ones of every release, by the
-    name of its data file.
-    `own_records` is why its plan is of no use for another table, and empty if it can be applied to one.
+    The reports are made by `pages`, the data file is measured by `measure`, and `rows` compares it with the study's
+    source. The function `says` returns the guarantee of a release as a clause. By the name of the data file, `files`
+    returns the files that only this method writes. If the plan cannot be applied to another table, `own_records` is the
+    reason.
     """
 
     pages: Callable[[Path, Content], Mapping[str, str]]
@@ -388,9 +414,9 @@ def verify_release(
     options: EngineOptions,
     other_version: bool = False,
 ) -> Verification:
-    """Compare a release folder with what was published, by the verifier of the system that its manifest names.
+    """Compare a release folder with the published one, by the verifier of the method in its manifest.
 
-    With `other_version` a release counts as verified although another version drew its pages.
+    With `other_version` a release counts as verified although another version made its pages.
     """
     folder = Path(folder)
     if (folder / PUBLIC_CERTIFICATE).is_file() and not (folder / PRIVATE).exists():
@@ -483,13 +509,13 @@ def verify_release(
 
 
 def _version(manifest: Manifest) -> str:
-    """The version that made a release, as its manifest says."""
+    """Return the version that made a release, as its manifest states."""
     return str(manifest["versions"].get("sfumato", "unknown"))[:20]
 
 
 @contextmanager
 def _noted(differences: list[Difference], file: str, what: str) -> Iterator[None]:
-    """What cannot be compared is a difference, whatever the reason."""
+    """Record a difference if a comparison fails, for any reason."""
     try:
         yield
     except SfumatoError as error:
@@ -500,7 +526,7 @@ def _noted(differences: list[Difference], file: str, what: str) -> Iterator[None
 
 
 def _measured(check: Check, again: Again) -> list[Difference]:
-    """Compare what was measured again with what every manifest says."""
+    """Compare the measurements with the entries that every manifest has."""
     manifest, data = check.manifest, check.data
     released = again.whole.everything.records
     with open_engine(check.own.engine, check.own.engine_options) as engine:
@@ -526,7 +552,7 @@ def _measured(check: Check, again: Again) -> list[Difference]:
 
 
 def verifier_of(verifiers: Mapping[str, Verifier], manifest: Content) -> Verifier:
-    """The verifier of the system that made a release."""
+    """Return the verifier of the method that made a release."""
     verifier = verifiers.get(str(manifest["system"]))
     if verifier is None:
         raise InputError("the manifest does not name a known system", expected=" or ".join(verifiers))
@@ -534,7 +560,7 @@ def verifier_of(verifiers: Mapping[str, Verifier], manifest: Content) -> Verifie
 
 
 def study_of(manifest: Content) -> Study:
-    """The study that was published, from the run file in the manifest; its engine is the default one."""
+    """Return the published study from the run file in the manifest, with the default engine."""
     try:
         settings = tomllib.loads(manifest["run_file"])
     except tomllib.TOMLDecodeError:
@@ -543,7 +569,10 @@ def study_of(manifest: Content) -> Study:
 
 
 def own_study(folder: Path, manifest: Manifest) -> Study:
-    """The run file of a release, reading the data file of the manifest and nothing else outside its hierarchies."""
+    """Return the run file of a release.
+
+    It must read the data file of the manifest, and no other files except the hierarchies of the folder.
+    """
     study = read(folder / RUN)
     data = (folder / manifest["data"]).resolve()
     if (study.folder / study.data.path).resolve() != data or data.parent != (folder / PUBLIC).resolve():

@@ -167,7 +167,32 @@ def blanks_of(plan: Assigned) -> Blanks | None:
     return Blanks(tuples, counts, of.reshape(-1)[plan.of[inside]], mask, plan.count[inside]).merged()
 
 
-BLANKS = box_verifier(pages_of, beside, own_records="its blanks are single cells of its own records")
+def details_of(study: Study, plan: Assigned, figures: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the details of a point that follow from the blanks of a released file.
+
+    Nothing is returned if a column has one value, or the label of all its values in every record: then a blank cannot
+    be distinguished from a value or from a group of a recoding that was made before.
+    """
+    blanks = blanks_of(plan)
+    if blanks is None or min(len(column.values) for column in plan.columns) == 1:
+        return {}
+    blanked = blanks.blanked()
+    if int(blanked.max()) == int(blanks.count.sum()):
+        return {}
+    names = [column.name for column in plan.columns]
+    details: dict[str, Any] = {
+        "cells": int(blanked.sum()),
+        "blanked": dict(zip(names, blanked.tolist(), strict=True)),
+        "blank_records": blanks.whole,
+    }
+    if may_count_persons(study):
+        return details
+    counted = (AGREEING, MATCHING_K, MATCHING_PEOPLE)
+    readings = {K.name: int(blanks.sizes().min()), "matching": blanks.matching()}
+    return details | {"readings": readings | {name: figures[name]["value"] for name in counted if name in figures}}
+
+
+BLANKS = box_verifier(pages_of, beside, details_of, own_records="its blanks are single cells of its own records")
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Earlier releases of the same people: the ledger, and what two releases tell together."""
+"""The ledger of earlier releases of the same people, and what two releases reveal together."""

@@ -1,4 +1,4 @@
-"""The check at the door: what a new release tells together with each earlier one about the same people.
+"""The comparison of a new release with each earlier one about the same people, before it is published.
 
 Every kind of release uses it in the same way:
 
@@ -32,7 +32,7 @@ from sfumato.study.sections import PolicySettings
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a new release tells together with earlier ones: findings that need an acceptance, and warnings."""
+    """What a new release reveals together with earlier ones: findings that need an acceptance, and warnings."""
 
     findings: tuple[Finding, ...]
     warnings: tuple[str, ...]
@@ -43,7 +43,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Match:
-    """An earlier release about the same people; `rows` are its own where the table has changed since."""
+    """An earlier release about the same people. `rows` are its own if the table has changed since."""
 
     entry: Entry
     share: float = 1.0
@@ -55,14 +55,14 @@ class Match:
 
     @property
     def otherwise(self) -> bool:
-        """Whether columns that the earlier release shows have other names now, or values that are written otherwise."""
+        """Whether columns that the earlier release shows now have other names or values written in another way."""
         return any(name in self.entry.description.columns for name in (*self.renamed, *self.rewritten))
 
 
 def check(
     engine: Engine, study: Study, source: Source, description: Description, *, state: str | Path | None = None
 ) -> Comparison:
-    """Compare a release that is about to be made with every earlier one about the same people.
+    """Compare a planned release with every earlier one about the same people.
 
     The source is attached to the engine as `raw`. Nothing is written.
     """
@@ -102,12 +102,13 @@ def check(
 def entered(
     comparison: Comparison | None, folder: Path, again: Callable[[], Comparison | None] = lambda: None
 ) -> Iterator[list[str]]:
-    """Enter a release in the ledger around the moment at which it gets its name; None enters nothing.
+    """Enter a release in the ledger while its folder receives its name. None enters nothing.
 
-    The ledger is held from the last look at it until the release is confirmed. If another release was entered since the
-    comparison, `again` compares anew: what was not found before is refused. It is written down before, confirmed after,
-    and withdrawn if the name was not given; a process that is killed in between leaves a line that counts if the folder
-    exists, and no lock. Yields a list for warnings, filled at the end.
+    The ledger is locked from the last comparison until the release is confirmed. If another release was entered since
+    the comparison, `again` runs a second time, and new findings are refused. The entry is written before the folder
+    receives its name, confirmed after, and withdrawn if the folder did not receive it. A process that is killed in
+    between leaves an entry, which counts if the folder exists, and no lock. The context yields a list that contains the
+    warnings at the end.
     """
     warnings: list[str] = []
     if comparison is None:
@@ -123,7 +124,7 @@ def entered(
             yield warnings
         except BaseException:
             if existed or not folder.exists():
-                with suppress(OSError):  # without this line, a folder that does not exist is not counted either
+                with suppress(OSError):  # even without this line, a folder that does not exist is not counted
                     ledger.end(entry, WITHDRAWN)
             raise
         try:
@@ -135,7 +136,7 @@ def entered(
 
 
 def _compared_again(before: Comparison, again: Callable[[], Comparison | None]) -> Comparison:
-    """The comparison with a ledger that has more releases by now; the reports state what the first one found."""
+    """Return the comparison with a ledger that has new releases. The reports state what the first one found."""
     now = again()
     if now is None:
         raise at_the_same_time()
@@ -147,7 +148,7 @@ def _compared_again(before: Comparison, again: Callable[[], Comparison | None]) 
 
 
 def _matches(engine: Engine, source: Source, key: str, entry: Entry, earlier: Sequence[Entry]) -> list[Match]:
-    """The earlier releases that are about the same people: the same table, or half of the rows shared."""
+    """Return the earlier releases about the same people: the same table, or at least half of the rows in common."""
     hashed = {rows.columns: rows for rows in entry.rows}
     matches = []
     for other in earlier:
@@ -174,7 +175,7 @@ def _matches(engine: Engine, source: Source, key: str, entry: Entry, earlier: Se
 
 
 def _different(matches: Sequence[Match], entry: Entry) -> list[Match]:
-    """The matches to compare one by one: each description of each source once, the last; not the same release again."""
+    """Return the matches to compare: the last of each description of each source, without this same release."""
     last: dict[tuple[str, str], Match] = {}
     for match in matches:
         last[match.entry.source, match.entry.description.digest] = match
@@ -185,7 +186,7 @@ def _different(matches: Sequence[Match], entry: Entry) -> list[Match]:
 def _compare(
     engine: Engine, source: Source, key: str, study: Study, match: Match, description: Description
 ) -> tuple[list[Finding], list[str]]:
-    """One earlier release beside the new one: what is refused, or else what is said."""
+    """Compare one earlier release with the new one: return a finding, or a warning if nothing is refused."""
     first, policy, cells = match.entry.description, study.policy, holder_cells(source, study)
     person, household = cells.get(PERSON), cells.get(HOUSEHOLD)
 
@@ -217,7 +218,7 @@ def _compare(
 
 
 def _reports(engine: Engine, source: Source, study: Study, new: Description, matches: Sequence[Match]) -> list[Finding]:
-    """Columns that are disguised here or were before, and of which several files tell something."""
+    """Return columns that are disguised now or were before, and on which several files give information."""
     findings = []
     person = holder_cells(source, study).get(PERSON)
     for column in source.names:
@@ -238,7 +239,7 @@ def _reports(engine: Engine, source: Source, study: Study, new: Description, mat
 
 
 def _learned(joint: Joint, k: int, policy: PolicySettings, are: tuple[str, str]) -> list[str]:
-    """What the two files reveal together that breaks the policy; `are` are those who are counted, with the verb."""
+    """Return what the two files reveal together that violates the policy. `are` are the units with their verb."""
     learned = []
     if joint.small:
         learned.append(
@@ -255,7 +256,7 @@ def _learned(joint: Joint, k: int, policy: PolicySettings, are: tuple[str, str])
 
 
 def _otherwise(match: Match, source: Source) -> str:
-    """An earlier release whose columns cannot be set beside those of the table one by one."""
+    """Return a warning of an earlier release whose columns cannot be compared one by one with those of the table."""
     said = [
         f"{shortened(names)} {how}"
         for names, how in (
@@ -271,7 +272,7 @@ def _otherwise(match: Match, source: Source) -> str:
 
 
 def _about(match: Match, source: Source) -> str:
-    """Which earlier release it is, and how it is known to be about the same people."""
+    """Return a clause that identifies the earlier release and the reason why it is about the same people."""
     entry = match.entry
     text = f"The release of {entry.day} to {entry.folder} is of the same table."
     if entry.source != source.fingerprint:
@@ -293,7 +294,7 @@ def _about(match: Match, source: Source) -> str:
 
 
 def _difference(first: Description, second: Description, joint: Joint, person: str | None) -> str:
-    """In which columns the two differ, and who is in one of them only."""
+    """Return a clause on the columns in which two releases differ, and on people who are in one of them only."""
     parts = []
     labels = [
         name
@@ -316,7 +317,7 @@ def _difference(first: Description, second: Description, joint: Joint, person: s
 
 
 def _links(joint: Joint, person: str | None) -> str:
-    """How many rows in fact link; rows are people unless `person` says whose they are."""
+    """Return a clause on how many rows link in fact. Rows are people unless `person` states whose they are."""
     if not joint.linking:
         return "The two files have nothing in common by which a row of one could be linked to a row of the other."
     text = (
@@ -331,7 +332,7 @@ def _links(joint: Joint, person: str | None) -> str:
 
 
 def _places(places: Places) -> str:
-    """Exchanged cells that differ."""
+    """Return a clause on exchanged cells that differ."""
     return (
         f"{places.same:,} of {max(places.pairs):,} exchanged pairs are the same; {places.differing:,} rows show "
         f"another place in the two files ({shortened(places.columns)}), and whoever links them knows that these were "
@@ -340,7 +341,7 @@ def _places(places: Places) -> str:
 
 
 def _guessed(reports: Reports, person: str | None) -> str:
-    """What several reports of one column tell together."""
+    """Return a clause on what several reports of one column reveal together."""
     whose = "people" if person is None else "records"
     alone, name = reports.alone, "this file"
     if alone is None or alone.right >= reports.together.right - 1e-9:

@@ -1,10 +1,9 @@
-"""Two releases of one table held together: classes, exact values and rows that link, counted on the rows themselves.
+"""Comparison of two releases of one table: joint classes, exact values and linked rows, counted on the rows themselves.
 
-The attacker holds both files. In the worst case they know which row of one belongs to which row of the other; then a
-person hides only among those who look alike in both files: the joint class. How many rows in fact link without doubt,
-by what both files show, is counted too. All of it runs in the engine, over the source that is attached as `raw`.
-
-Which rows of two releases link: those that fit each other and no other row, by what both files show.
+The attacker has both files. In the worst case they know which row of one file belongs to which row of the other. Then a
+person is protected only by the people with the same labels in both files: the joint class. The module also counts the
+rows that link without doubt because they fit each other and no other row. All counts run in the engine, over the source
+that is attached as `raw`.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from sfumato.release.history.description import Description
 from sfumato.release.history.people import HashedRows
 from sfumato.release.history.side_by_side import SideBySide
 
-MANY_PAIRS = 50_000_000  # of rows to set side by side; beyond it, links are counted by parts only, which are fewer
+MANY_PAIRS = 50_000_000  # pairs of rows to compare; with more, links are counted by parts only, which gives fewer
 
 
 def linking(pair: SideBySide) -> tuple[str, ...]:
-    """The columns by which rows of the two files can be linked."""
+    """Return the columns by which rows of the two files can be linked."""
     if pair.first.ordered and pair.second.ordered:
         return ("the order of the rows",)
     telling = [pair.names[i] for i, overlapped in pair.overlaps.items() if overlapped.telling]
@@ -30,7 +29,7 @@ def linking(pair: SideBySide) -> tuple[str, ...]:
 
 
 def links(pair: SideBySide) -> tuple[int, int, bool]:
-    """People whose rows fit each other and no other row, how many of them are affected, and if all are counted."""
+    """Return the people whose rows fit each other only, how many of them are affected, and if all are counted."""
     if pair.first.ordered and pair.second.ordered:
         row = pair.engine.rows("SELECT sum(n), sum(n * f) FROM ledger_seen WHERE ia = 1 AND ib = 1")[0]
         return int(row[0] or 0), int(row[1] or 0), True
@@ -45,7 +44,7 @@ def links(pair: SideBySide) -> tuple[int, int, bool]:
 
 
 def _pairs(pair: SideBySide, keys: Sequence[str], crossing: Sequence[int]) -> int:
-    """How many pairs of rows stand to be compared; on the way, the different rows of each file."""
+    """Return the number of pairs of rows to compare, and the different rows of each file."""
     listed = ", ".join(keys)
     for side in "ab":
         own = ", ".join([*keys, *pair.listed(side, crossing)])
@@ -70,7 +69,7 @@ def _pairs(pair: SideBySide, keys: Sequence[str], crossing: Sequence[int]) -> in
 
 
 def _links_across(pair: SideBySide, keys: Sequence[str], crossing: Sequence[int]) -> tuple[int, int]:
-    """Rows that are single in both files, and whose labels fit no other row of either."""
+    """Return rows that are single in both files, and whose labels fit no other row of either file."""
     own = [*keys, *pair.listed("ab", crossing)]
     fitting = []
     for side, other in (("a", "b"), ("b", "a")):
@@ -95,13 +94,15 @@ FAR = 2**62
 class Joint:
     """What two releases show together of the people in either of them.
 
-    `small` people are in a joint class below k that is smaller than their class in one of the files; `exact` have,
-    per column, a value that follows from the two labels and from neither alone; `alike`, per sensitive column, are in
-    a joint class with too few values of it, and fewer than each file alone; `unique` are told apart from everyone by
-    the two files together and by neither alone. Of the `rows` in both files, `linked` fit each other and no other row
-    (at least so many where `counted` is false), `linked_affected` of them are of people who are small or exact.
-    `linking` are the columns that link; without any, rows cannot be linked. `first_adds`: the first file shows what
-    does not follow from the second.
+    The `small` people are in a joint class below k that is smaller than their class in one of the files. For each
+    column, `exact` counts people with a value that follows from the two labels and not from one alone. For each
+    sensitive column, `alike` counts people in a joint class with too few values, and fewer than in each file alone. The
+    `unique` people are unique in the two files together and not in one alone.
+
+    Of the `rows` in both files, `linked` rows fit each other and no other row. This is a lower bound if `counted` is
+    false. Among them, `linked_affected` rows belong to people who are small or exact. The columns that link are
+    `linking`. Without any, rows cannot be linked. If `first_adds` is true, the first file shows what does not follow
+    from the second.
     """
 
     people: int
@@ -134,9 +135,9 @@ def join_releases(
     key: str = "",
     holder: str | None = None,
 ) -> Joint:
-    """Hold two releases of a source together. `known` are the rows that the first was made of, if others are new.
+    """Compare two releases of a source. `known` are the rows of the first release if there are new rows now.
 
-    `holder` is the SQL of the person or household that a row belongs to, where rows are not people.
+    `holder` is the SQL of the person or household that a row belongs to, if rows are not people.
     """
     pair = SideBySide(engine, source, first.within(source.names), second.within(source.names), holder)
     pair.read(known, key)
@@ -170,7 +171,7 @@ def join_releases(
 
 
 def _classes(pair: SideBySide, k: int) -> tuple[int, int, int, int, int]:
-    """People, those in both files, those in one only, the smallest joint class, and people in small ones."""
+    """Count people, those in both files and in one only, the smallest joint class, and people in small ones."""
     keys = ["ia", "ib", *pair.listed("ab")]
     listed = ", ".join(keys)
     sized = _sized(pair, keys, {"n": keys, "na": ["ia", *pair.listed("a")], "nb": ["ib", *pair.listed("b")]})
@@ -188,10 +189,10 @@ def _classes(pair: SideBySide, k: int) -> tuple[int, int, int, int, int]:
 
 
 def _sized(pair: SideBySide, keys: Sequence[str], sizes: Mapping[str, Sequence[str]]) -> str:
-    """SQL for groups of rows that are equal in some columns, with the people of those equal in fewer, by name.
+    """Return SQL for groups of rows that are equal in some columns, with the people of larger groups, by name.
 
-    People with several rows are listed one by one: the ranks from both ends say how many different ones there are,
-    because a window counts no different values.
+    People with several rows are listed one by one: the ranks from both ends give the number of different people,
+    because a window function cannot count distinct values.
     """
     listed = ", ".join(keys)
     if pair.holder is None:
@@ -205,7 +206,7 @@ def _sized(pair: SideBySide, keys: Sequence[str], sizes: Mapping[str, Sequence[s
 
 
 def _exact_values(pair: SideBySide) -> dict[str, int]:
-    """Per column, how many people's value follows from the two labels together."""
+    """Return for each column the number of people whose value follows from the two labels together."""
     counted = {
         pair.names[i]: pair.number(f"SELECT {pair.people(f'e{i} = 1 AND ia + ib = 2')} FROM ledger_present")
         for i, overlapped in pair.overlaps.items()
@@ -215,7 +216,7 @@ def _exact_values(pair: SideBySide) -> dict[str, int]:
 
 
 def _alike(pair: SideBySide, l: int) -> dict[str, int]:
-    """Per sensitive column, how many people are in joint classes with fewer than l values, fewer than alone."""
+    """Return for each sensitive column the people in joint classes with fewer than l values, fewer than in one file."""
     counted = {}
     for j, name in enumerate(pair.sensitive):
         shown = [name in d.columns and d.columns[name].kind == "kept" for d in (pair.first, pair.second)]
@@ -242,9 +243,9 @@ def _alike(pair: SideBySide, l: int) -> dict[str, int]:
 
 
 def _different(pair: SideBySide, keys: Sequence[str], j: int) -> str:
-    """SQL for how many different values of a sensitive column groups of rows have.
+    """Return SQL for the number of different values of a sensitive column in groups of rows.
 
-    Of people with several rows there are as many as people at most, and one value where all people of a group have it.
+    People with several rows count at most one value each, and one value if all people of a group have it.
     """
     listed = ", ".join(keys)
     if pair.holder is None:
@@ -259,7 +260,7 @@ def _different(pair: SideBySide, keys: Sequence[str], j: int) -> str:
 
 
 def _uniques(pair: SideBySide) -> int:
-    """People whom the two files together tell apart from everyone, though neither does alone."""
+    """Return the people who are unique in the two files together, but not in one of them."""
     keys = ["ia", "ib", *pair.listed("ab"), "x", "xa", "xb"]
     own = {f"n{side}": [f"i{side}", *pair.listed(side), "x", f"x{side}"] for side in "ab"}
     where = "n = 1 AND NOT (ia = 1 AND na = 1) AND NOT (ib = 1 AND nb = 1)"
@@ -268,7 +269,7 @@ def _uniques(pair: SideBySide) -> int:
 
 
 def _adds(pair: SideBySide) -> tuple[bool, bool]:
-    """Whether the first file shows what does not follow from the second, and the other way round."""
+    """Return whether the first file shows what does not follow from the second, and the reverse."""
     answers = []
     for side, other, one, two in (("a", "b", pair.first, pair.second), ("b", "a", pair.second, pair.first)):
         answers.append(_columns_add(pair, side, one, two) or _presence_adds(pair, side, other))
@@ -293,7 +294,7 @@ def _columns_add(pair: SideBySide, side: str, one: Description, two: Description
 
 
 def _presence_adds(pair: SideBySide, side: str, other: str) -> bool:
-    """Whether somebody is in this file only, or a class of the other file is partly in this one."""
+    """Return whether a person is in this file only, or a class of the other file is only partly in this one."""
     keys = ", ".join([f"i{other}", *pair.listed(other)])
     spans = f"SELECT min(i{side}) AS low, max(i{side}) AS high FROM ledger_classes WHERE i{other} = 1 GROUP BY {keys}"
     single = pair.number(f"SELECT count(*) FROM ledger_classes WHERE i{side} = 1 AND i{other} = 0")

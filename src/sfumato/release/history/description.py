@@ -1,4 +1,4 @@
-"""What a release shows of its source, written down so that it can be worked out again on the rows themselves."""
+"""A description of what a release shows of its source, from which it can be computed on the rows themselves."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from sfumato.study import Study
 
 Kind = Literal["recoded", "boxed", "kept", "exchanged", "disguised"]
 KINDS = get_args(Kind)
-NOBODY = -1  # the group of a value that a release does not know: whoever has it is not in the file
+NO_GROUP = -1  # the group of a value that a release does not have: people with it are not in the file
 
 
 @dataclass(frozen=True)
 class ShownColumn:
-    """A released column: kept as it is, with groups of values under one label, exchanged or disguised.
+    """A released column: unchanged, with groups of values under one label, exchanged or disguised.
 
-    `groups` has, for each of `values`, the position of its label in `labels`. A missing value is the empty text. A
-    column is boxed where its labels differ from class to class; then `runs` are the values of each of `labels`.
+    `groups` has the position in `labels` of the label of each of `values`. A missing value is the empty text. A column
+    is boxed if its labels differ from class to class. Then `runs` are the values of each of `labels`.
     """
 
     kind: Kind
@@ -46,18 +46,18 @@ class ShownColumn:
         return self.kind in ("recoded", "boxed", "kept")
 
     def holds(self, values: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Which values each label stands for, a row for each label."""
+        """Return which values each label covers, one row for each label."""
         position = {value: number for number, value in enumerate(self.values)}
-        at = np.array([position.get(value, NOBODY) for value in values], dtype=np.int64)
+        at = np.array([position.get(value, NO_GROUP) for value in values], dtype=np.int64)
         runs = np.array(self.runs, dtype=np.int64).reshape(-1, 2)
         return np.asarray((at >= runs[:, :1]) & (at < runs[:, 1:]))
 
     def codes(self, values: Sequence[str]) -> Counts64:
-        """The group of each value: its label's, or its own where the column is kept; NOBODY's if it has no label."""
+        """Return the group of each value: that of its label, its own in an unchanged column, or -1 without a label."""
         if self.kind != "recoded":
             return np.arange(len(values), dtype=np.int64)
         known = dict(zip(self.values, self.groups, strict=True))
-        return np.array([known.get(value, NOBODY) for value in values], dtype=np.int64)
+        return np.array([known.get(value, NO_GROUP) for value in values], dtype=np.int64)
 
     def as_dict(self) -> dict[str, Any]:
         if self.kind == "boxed":
@@ -81,13 +81,15 @@ class ShownColumn:
 class Description:
     """Everything that decides what a release shows of a row of its source.
 
-    Classes over the recoded columns are left out if they have fewer than `size` records, or fewer than `diversity`
-    values in one of the `sensitive` columns; where other criteria decide, they are `listed` by their groups, the
-    columns in the order of their names. Rows without a value in a column of `complete` are left out. `person` are
-    the columns by which people are told apart; `swaps` pairs of rows by their keyed hashes, `pairs` the same by
-    number until the rows are hashed; `ordered` says that the file keeps the order of its source. `division` says
-    which records are in which class of a file whose labels differ from class to class, and `boxes` the label of each
-    class in the columns of the division.
+    Classes over the recoded columns are suppressed if they have fewer than `size` records, or fewer than `diversity`
+    values in one of the `sensitive` columns. If other criteria decide, suppressed classes are `listed` by their groups,
+    with the columns sorted by name. Rows without a value in a column of `complete` are left out.
+
+    `person` are the columns that identify people. `swaps` are pairs of rows by their keyed hashes, and `pairs` the same
+    by row number until the rows are hashed. `ordered` is true if the file keeps the order of its source.
+
+    If labels differ from class to class, `division` holds the class of each record, and `boxes` the label of each class
+    in the columns of the division.
     """
 
     system: str
@@ -111,20 +113,20 @@ class Description:
 
     @property
     def random(self) -> bool:
-        """Whether the same description made twice gives two different files."""
+        """Whether the same description, used twice, results in two different files."""
         return bool(self.channels)
 
     @property
     def digest(self) -> str:
-        """The same for two releases that show the same of every row."""
+        """Return a digest that is equal for two releases that show the same of every row."""
         content = self.as_dict() | {"system": "", "person": ()}
         text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
     def within(self, names: Sequence[str]) -> Description:
-        """The part that can be worked out from a table with these columns.
+        """Return the part that can be computed from a table with these columns.
 
-        Where a recoded column is lacking, the classes are unknown, and nothing is taken to be suppressed.
+        If a recoded column is missing, the classes are unknown, and no row is assumed to be suppressed.
         """
         if all(name in names for name in (*self.columns, *self.complete)):
             return self
@@ -162,7 +164,7 @@ class Description:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Description:
-        """The description of a ledger's entry; anything amiss is a KeyError, ValueError or TypeError."""
+        """Return the description in a ledger. Invalid entries raise KeyError, ValueError or TypeError."""
         return cls(
             system=str(given["system"]),
             columns={str(name): ShownColumn.from_dict(column) for name, column in given["columns"].items()},
@@ -185,7 +187,7 @@ def _listed(given: Any) -> tuple[tuple[int, ...], ...] | None:
 
 
 def _channel(channel: Channel) -> dict[str, Any]:
-    """What a channel does to a value; not what it was chosen for."""
+    """Return what a channel does to a value, without the reason why it was chosen."""
     given = channel.as_dict()
     return {name: given[name] for name in ("columns", "categories", "cells", "outputs", "matrix")}
 
@@ -201,13 +203,13 @@ def _channel_of(given: Mapping[str, Any]) -> Channel:
 
 
 def person_columns(study: Study, source: Source) -> tuple[str, ...]:
-    """The columns that tell people apart: identifiers and quasi-identifiers, as far as they are declared."""
+    """Return the columns that identify people: identifiers and quasi-identifiers, if they are declared."""
     roles = (Role.IDENTIFIER, Role.QUASI_IDENTIFIER)
     return tuple(name for name in source.names if name in study.columns and study.columns[name].role in roles)
 
 
 def describe_recoding(system: str, study: Study, recoded: Recoded, columns: Sequence[ColumnRecode]) -> Description:
-    """A release of lattice or cuts."""
+    """Return the description of a release of lattice or cuts."""
     shown = {column.name: ShownColumn("kept") for column in recoded.columns}
     for column in columns:
         if column.name in shown:
@@ -232,7 +234,7 @@ def describe_recoding(system: str, study: Study, recoded: Recoded, columns: Sequ
 def describe_classes(
     system: str, study: Study, source: Source, names: Sequence[str], plan: Assigned, division: Division
 ) -> Description:
-    """A release whose labels differ from class to class."""
+    """Return the description of a release whose labels differ from class to class."""
     shown = {name: ShownColumn("kept") for name in names}
     numbers = []
     for j, column in enumerate(plan.columns):
@@ -255,7 +257,7 @@ def describe_classes(
 def describe_swaps(
     study: Study, source: Source, columns: Sequence[str], exchanged: Sequence[str], plan: SwapPlan
 ) -> Description:
-    """A release of the groups system: some rows have exchanged the cells of some columns."""
+    """Return the description of a release of the groups method: some rows have exchanged some cells."""
     return Description(
         system="groups",
         columns={name: ShownColumn("exchanged" if name in exchanged else "kept") for name in columns},
@@ -273,7 +275,7 @@ def describe_disguise(
     *,
     ordered: bool = False,
 ) -> Description:
-    """A disguised file: a report drawn for each value of the channels' columns, beside columns that are kept."""
+    """Return the description of a disguised file: random reports in the columns of channels, others unchanged."""
     own = [name for channel in channels for name in channel.columns]
     return Description(
         system="channel",

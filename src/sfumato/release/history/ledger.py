@@ -1,7 +1,7 @@
-"""The ledger: a private folder that knows every release, written before a release gets its name and confirmed after.
+"""The ledger: a private folder with every release, written before a release is named and confirmed after.
 
-In the folder `ledger` of the state folder stand `releases.jsonl`, one line per event, and for each release a file with
-its description and one with the hashes of its rows; and the key of those hashes. Nobody else may read any of it.
+The folder `ledger` of the state folder holds `releases.jsonl` with one line per event, the key of the row hashes, and
+for each release a file with its description and one with the hashes of its rows. Only the user may read these files.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ INTENDED, RELEASED, WITHDRAWN = "intended", "released", "withdrawn"
 
 @dataclass(frozen=True)
 class Entry:
-    """A release in the ledger: when, where to, of which source, and what it shows."""
+    """A release in the ledger: its time, its folder, its source, and what it shows."""
 
     id: str
     time: str
@@ -62,9 +62,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Reading:
-    """The entries of a ledger, releases whose end is not known (source and folder), and how much cannot be read.
+    """The entries of a ledger, releases that were neither confirmed nor withdrawn, and the number of unreadable lines.
 
-    `ids` are all that were entered, whatever became of them.
+    `ids` are all releases that were entered, with any outcome.
     """
 
     entries: tuple[Entry, ...]
@@ -74,14 +74,14 @@ class Reading:
 
 
 class Ledger:
-    """The ledger in a state folder; nothing is written to it before a release is entered."""
+    """The ledger in a state folder. Nothing is written to it before a release is entered."""
 
     def __init__(self, state: str | Path | None = None) -> None:
         self.folder = state_folder(state).absolute() / FOLDER
 
     @cached_property
     def key(self) -> str:
-        """The key of the row hashes, the same for all releases: drawn at the first one, and kept beside them."""
+        """The key of the row hashes, the same for all releases. It is drawn at the first one and stored with them."""
         kept = self._kept_key()
         return secrets.token_hex(32) if kept is None else kept
 
@@ -101,7 +101,7 @@ class Ledger:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the ledger: no other process enters a release meanwhile. The system frees it when a process ends."""
+        """Lock the ledger: no other process can enter a release. The system unlocks it when a process ends."""
         with _explained(self.folder):
             _private_folder(self.folder)
             handle = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
@@ -113,12 +113,12 @@ class Ledger:
             os.close(handle)
 
     def changed(self, known: Collection[str], key: str) -> bool:
-        """Whether a release was entered since `known` was read, or the key is another by now."""
+        """Return whether a release was entered since `known` was read, or the key has changed."""
         kept = self._kept_key()
         return not {str(event["id"]) for event in self._events()[0]} <= set(known) or kept not in (None, key)
 
     def _keep_key(self) -> None:
-        """Keep the key if there is none yet; another process that was first has made hashes that ours do not match."""
+        """Store the key if there is none. If another process stored one first, the hashes made here are invalid."""
         part = self.folder / f".{secrets.token_hex(8)}.part"
         write_bytes(part, self.key.encode("ascii"), private=True)
         with suppress(FileExistsError):
@@ -128,7 +128,7 @@ class Ledger:
             raise at_the_same_time()
 
     def read(self) -> Reading:
-        """Every release that is known. What cannot be read is passed over, and counted."""
+        """Return every known release. Unreadable lines are skipped and counted."""
         events, unreadable = self._events()
         ended = {str(event["id"]): str(event["event"]) for event in events if event["event"] != INTENDED}
         entries, interrupted = [], []
@@ -146,7 +146,7 @@ class Ledger:
         return Reading(tuple(entries), tuple(interrupted), unreadable, ids)
 
     def intend(self, entry: Entry) -> None:
-        """Write down a release that is about to get its name."""
+        """Record a release that is about to receive its name."""
         arrays: dict[str, Any] = {}
         for number, rows in enumerate(entry.rows):
             arrays |= {f"hashes{number}": rows.hashes, f"counts{number}": rows.counts}
@@ -177,14 +177,14 @@ class Ledger:
             )
 
     def end(self, entry: Entry, event: str, reason: str = "") -> None:
-        """Write down how it ended: released, or withdrawn because nothing was written or nothing left."""
+        """Record the outcome: released, or withdrawn because nothing was written or published."""
         self._append({"event": event, "id": entry.id, "time": now(), "reason": reason})
         if event == WITHDRAWN:
             for suffix in (".json", ".npz"):
                 (self.folder / f"{entry.id}{suffix}").unlink(missing_ok=True)
 
     def withdraw(self, name: str, reason: str) -> Entry:
-        """Take a release out of the comparison that never left the house; the line stays, with the reason."""
+        """Exclude a release that was never handed out from comparisons. Its line remains, with the reason."""
         entries = {entry.id: entry for entry in self.read().entries}
         if name not in entries:
             raise InputError(
@@ -246,7 +246,7 @@ class Ledger:
         )
 
     def _append(self, event: Mapping[str, Any]) -> None:
-        """One write of one whole line: two that publish at once do not mix theirs."""
+        """Write one whole line in one call, so that lines of two processes do not mix."""
         path = self.folder / LINES
         torn = False
         if path.exists() and path.stat().st_size:
@@ -282,7 +282,7 @@ def at_the_same_time() -> InputError:
 
 
 def _private_folder(folder: Path) -> None:
-    """Make a folder, and those above it that do not exist, for the user alone; the last one is made so if it exists."""
+    """Make a folder, and missing parents, for the user alone. An existing folder becomes private as well."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
         with suppress(FileExistsError):

@@ -1,4 +1,4 @@
-"""Whether two tables are about the same people: keyed hashes of their rows, all of them or the smallest."""
+"""Recognition of two tables about the same people by keyed hashes of their rows: all rows, or the smallest hashes."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from sfumato.data.cells import cleaned
 from sfumato.data.engine import Engine
 from sfumato.data.source import Source, quoted
 
-KEPT = 2**18  # hashes that are kept; of a table with more different rows, the smallest of them are a sample
+KEPT = 2**18  # the number of hashes kept: in a larger table, the smallest hashes are a sample
 LARGEST = 2**64 - 1
-ROOM = 1.1  # how many more hashes than are kept are asked for
+MORE_HASHES = 1.1  # the factor by which more hashes are read than are kept
 SAME = 0.5  # of the rows of the smaller table must be in the other one
 NEARLY_ALL = 0.99  # where most rows occur more than once, so that equal rows are no sign of equal people
 PARTS = 3  # all columns but every third one are hashed too
 SKETCHED = 256  # values of a column that are kept, as hashes
 HASH = "ledger_hash"
-TELLING = 0.9  # of the people must differ in the columns that tell people apart
+IDENTIFYING = 0.9  # of the people must differ in the columns that identify people
 
 
 @dataclass(frozen=True, eq=False)
 class HashedRows:
-    """The rows of a table in some of its columns, as keyed hashes in rising order, each with the number of its rows.
+    """The keyed hashes of the rows of a table in some columns, in rising order, with the number of rows of each.
 
-    All hashes up to `limit` are here. `rows` counts all rows, `distinct` the different ones, which is an estimate where
-    hashes are left out.
+    All hashes up to `limit` are included. `rows` counts all rows, and `distinct` the different ones, which is an
+    estimate if hashes are left out.
     """
 
     columns: tuple[str, ...]
@@ -42,11 +42,11 @@ class HashedRows:
 
     @property
     def whole(self) -> bool:
-        """Whether every row's hash is here, so that new rows are known one by one."""
+        """Whether the hash of every row is included, so that new rows can be identified."""
         return self.limit == LARGEST
 
     def shared(self, other: HashedRows) -> float:
-        """The share of the smaller table's rows that are in the other one; from samples where rows were left out."""
+        """Return the share of the smaller table's rows in the other table, from samples if rows were left out."""
         limit = min(self.limit, other.limit)
         sides = [(t.hashes[t.hashes <= limit], t.counts[t.hashes <= limit]) for t in (self, other)]
         rows = min(int(counts.sum()) for _, counts in sides)
@@ -54,17 +54,17 @@ class HashedRows:
         return float(np.minimum(sides[0][1][one], sides[1][1][two]).sum() / rows) if rows else 0.0
 
     def same_people(self, other: HashedRows) -> bool:
-        """Whether at least half of the rows are shared; nearly all where most rows occur more than once."""
+        """Return whether at least half of the rows are shared, nearly all, if most rows occur more than once."""
         apart = all(2 * table.distinct >= table.rows for table in (self, other))
         return self.shared(other) >= (SAME if apart else NEARLY_ALL)
 
 
 def recognized_rows(source: Source, names: Sequence[str], rows: str = "raw") -> tuple[str, list[str]]:
-    """SQL for rows with their cells as they are recognized however they are written, and the names of these cells.
+    """Return SQL for rows with cells in one spelling, and the names of these cells.
 
-    Numbers count by their value, so that 25, 25.0 and 025 are one. Dates are written as 2026-11-18, where their order
-    is sure: year first, or with points between. In other text neither case nor blanks count. A missing cell is NULL.
-    Each step is a query of its own, so that no engine plans the same expression again and again.
+    Numbers count by their value, so 25, 25.0 and 025 are equal. Dates are written as 2026-11-18 if their order is
+    certain: year first, or with points between. Other texts ignore case and blanks. A missing cell is NULL. Each step
+    is a query of its own, so that no engine plans the same expression several times.
     """
     texts = [f"ledger_text_{place}" for place in range(len(names))]
     cells = [f"ledger_cell_{place}" for place in range(len(names))]
@@ -89,9 +89,9 @@ def _recognized(source: Source, text: str) -> str:
 
 
 def with_hashes(source: Source, columns: Sequence[str], key: str, rows: str = "raw") -> str:
-    """SQL for rows with their keyed hash over some columns, as HASH: 16 hexadecimal digits of SHA-256.
+    """Return SQL for rows with their keyed hash over some columns, as HASH: 16 hexadecimal digits of SHA-256.
 
-    The cells are as they are recognized, and the names of the columns are not in it. It is the same on every engine.
+    The hash uses cells in one spelling and no column names. It is the same on every engine.
     """
     recognized, cells = recognized_rows(source, columns, rows)
     parts = (f"coalesce(CAST(length({cell}) AS STRING) || ':' || {cell}, '-')" for cell in cells)
@@ -101,10 +101,10 @@ def with_hashes(source: Source, columns: Sequence[str], key: str, rows: str = "r
 
 
 def hashed_rows(engine: Engine, source: Source, columns: Sequence[str], key: str) -> HashedRows:
-    """The hashed rows of a source that is attached as `raw`: all, or the smallest hashes.
+    """Return the hashed rows of a source that is attached as `raw`: all, or the smallest hashes.
 
-    Hashes are spread evenly, so a share of their range holds that share of the different rows. The range is chosen by
-    the number of rows, and again if there turn out to be far fewer different ones: the engine never holds them all.
+    Hashes are spread evenly, so a share of their range contains the same share of the different rows. The range is
+    chosen by the number of rows, and a second time if far fewer rows are different. The engine never holds all hashes.
     """
     names = tuple(columns)
     hashed = f"SELECT {HASH} AS h FROM {with_hashes(source, names, key)} AS r"
@@ -126,12 +126,12 @@ def hashed_rows(engine: Engine, source: Source, columns: Sequence[str], key: str
 
 
 def _share(distinct: int) -> float:
-    """The share of the hashes' range in which a table of so many different rows has as many as are kept."""
-    return 1.0 if distinct <= KEPT else ROOM * KEPT / distinct
+    """Return the share of the range of hashes that contains the number of hashes to keep."""
+    return 1.0 if distinct <= KEPT else MORE_HASHES * KEPT / distinct
 
 
 def hash_text(hashes: npt.NDArray[np.uint64]) -> list[str]:
-    """Hashes as the engine writes them.
+    """Return hashes as the engine writes them.
 
     >>> hash_text(np.array([255], dtype=np.uint64))
     ['00000000000000ff']
@@ -140,16 +140,17 @@ def hash_text(hashes: npt.NDArray[np.uint64]) -> list[str]:
 
 
 def own_hashes(engine: Engine, source: Source, person: Sequence[str], key: str) -> list[HashedRows]:
-    """What a ledger keeps of the rows of a source: over all columns, over those that tell people apart if they do, and
-    over all columns but a third of them, three times.
+    """Return the hashes that a ledger keeps of the rows of a source.
 
-    The second recognizes the same people in a table with other columns, the others in one that lacks a column.
+    There are hashes over all columns, over the columns that identify people if there are any, and three times over all
+    columns but a third of them. The second kind recognizes the same people in a table with other columns, and the
+    others in a table that lacks a column.
     """
     names = sorted(source.names)
     kept = [hashed_rows(engine, source, names, key)]
     if person and set(person) != set(names):
         people = hashed_rows(engine, source, sorted(person), key)
-        if people.distinct >= TELLING * people.rows:
+        if people.distinct >= IDENTIFYING * people.rows:
             kept.append(people)
     if len(names) >= PARTS:
         thirds = ([name for place, name in enumerate(names) if place % PARTS != part] for part in range(PARTS))
@@ -159,9 +160,9 @@ def own_hashes(engine: Engine, source: Source, person: Sequence[str], key: str) 
 
 @dataclass(frozen=True)
 class Sketch:
-    """The values of a column as keyed hashes with their rows, the smallest hashes of many.
+    """The values of a column as keyed hashes with their rows. Of many values the smallest hashes.
 
-    `values` are of the values as they are recognized, `written` of the values as they are written.
+    `values` are hashes of the values in one spelling, `written` of the values as they are written.
     """
 
     values: Mapping[str, int]
@@ -172,12 +173,12 @@ class Sketch:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Sketch:
-        """The sketch of a ledger's entry; anything amiss is a KeyError, ValueError or TypeError."""
+        """Return the sketch in a ledger. Invalid entries raise KeyError, ValueError or TypeError."""
         return cls(*({str(h): int(n) for h, n in given[name].items()} for name in ("values", "written")))
 
 
 def sketches(engine: Engine, source: Source, key: str) -> dict[str, Sketch]:
-    """A sketch of every column of a source that is attached as `raw`. All columns are counted in one scan."""
+    """Return a sketch of every column of a source that is attached as `raw`. One scan counts all columns."""
     rows, values = recognized_rows(source, source.names)
     written = [cleaned(source, source.column(name)) for name in source.names]
     sides = zip(*(_counted(engine, cells, rows, key) for cells in (values, written)), strict=True)
@@ -185,7 +186,7 @@ def sketches(engine: Engine, source: Source, key: str) -> dict[str, Sketch]:
 
 
 def _counted(engine: Engine, cells: Sequence[str], rows: str, key: str) -> list[dict[str, int]]:
-    """The smallest hashes of the values of each cell, with their rows."""
+    """Return the smallest hashes of the values of each cell, with their rows."""
     names = [f"v{place}" for place in range(len(cells))]
     read = ", ".join(f"coalesce({cell}, '') AS {name}" for cell, name in zip(cells, names, strict=True))
     which = " ".join(f"WHEN grouping({name}) = 0 THEN {place}" for place, name in enumerate(names))
@@ -203,7 +204,7 @@ def _counted(engine: Engine, cells: Sequence[str], rows: str, key: str) -> list[
 
 
 def _alike(one: Mapping[str, int], two: Mapping[str, int]) -> tuple[float, float]:
-    """How many of the rows of the smaller side are in both, and how near the shares of the values are."""
+    """Return the share of the smaller table's rows in both, and the similarity of the shares of values."""
     ends = [max(side) for side in (one, two) if len(side) >= SKETCHED]
     limit = min(ends) if ends else "g"  # behind every hexadecimal digit
     first, second = ({h: n for h, n in side.items() if h <= limit} for side in (one, two))
@@ -217,14 +218,14 @@ def _alike(one: Mapping[str, int], two: Mapping[str, int]) -> tuple[float, float
 
 @dataclass(frozen=True)
 class Recognized:
-    """Which column of a table holds what a column of an earlier one held, and those written in another way since."""
+    """The columns of a table that correspond to those of an earlier one, and those now written in another way."""
 
     columns: Mapping[str, str]
     rewritten: tuple[str, ...]
 
 
 def recognize(earlier: Mapping[str, Sketch], now: Mapping[str, Sketch]) -> Recognized:
-    """Match the columns of an earlier table with those of a table by what they hold; equal names come first."""
+    """Match the columns of an earlier table with those of a table by their values, equal names first."""
     pairs = []
     for old, one in earlier.items():
         for new, two in now.items():

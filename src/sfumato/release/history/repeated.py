@@ -1,4 +1,4 @@
-"""Releases whose rows are drawn at random, beside others of the same people: reports that add up, swaps that show."""
+"""Releases with random rows, compared with others of the same people: combined reports, and swaps that are visible."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from sfumato.plans.channel import Channel
 from sfumato.release.history.description import Description, ShownColumn
 from sfumato.release.history.people import HASH, with_hashes
 
-MANY_CELLS = 4_000_000  # of the matrix of all reports together; further reports are left out beyond it
+MANY_CELLS = 4_000_000  # the largest size of the matrix of all reports together: further reports are left out
 
 
 @dataclass(frozen=True)
 class Guess:
-    """How well a column can be guessed: the share of people the best guess is right for, and the surest it gets."""
+    """How well a column can be guessed: the share of people guessed correctly, and the largest certainty."""
 
     right: float
     surest: float
@@ -30,9 +30,9 @@ class Guess:
 
 @dataclass(frozen=True)
 class Reports:
-    """Several files that each show something of one disguised column.
+    """Several files that each give information on one disguised column.
 
-    `files` of them were taken together; `alone` is the new file's guess, None if it does not show the column.
+    `files` of them were combined. `alone` is the guess from the new file, or None if it does not show the column.
     """
 
     column: str
@@ -46,10 +46,11 @@ class Reports:
 def add_up(
     engine: Engine, source: Source, column: str, new: Description, earlier: Sequence[Description]
 ) -> Reports | None:
-    """What all files that show a column say of it together, for a person whose rows are linked.
+    """Return what all files that show a column reveal together for a person whose rows are linked.
 
-    Each file is a channel: a disguise with its probabilities, a label or the value itself with certainty. Reports are
-    independent given the truth, so that their probabilities multiply. None where the files do not know one value.
+    Each file is a channel: a disguise with its probabilities, or a label or the value itself with certainty. Reports
+    are independent given the true value, so their probabilities multiply. The result is None if the files have no value
+    in common.
     """
     showing = [d for d in (new, *earlier) if column in d.columns and d.columns[column].kind != "exchanged"]
     names = dict.fromkeys([column, *(n for d in showing for c in d.channels if column in c.columns for n in c.columns)])
@@ -82,7 +83,7 @@ def add_up(
 
 
 def _matrix(description: Description, column: str, truths: Sequence[Mapping[str, str]]) -> Floats:
-    """P(what the file shows | truth), a column per truth; zeros where the file does not know the truth."""
+    """Return P(what the file shows | truth), one column per truth, zeros if the file does not have the truth."""
     channel = next((c for c in description.channels if column in c.columns), None)
     if channel is not None:
         return _reported(channel, truths)
@@ -105,9 +106,9 @@ def _reported(channel: Channel, truths: Sequence[Mapping[str, str]]) -> Floats:
 
 @dataclass(frozen=True)
 class Places:
-    """Exchanged cells in two files: pairs of each, pairs that are the same, rows that show different cells.
+    """Exchanged cells in two files: the pairs of each, the pairs in both, the rows that show different cells.
 
-    `linked` of the rows that differ are told apart from all others by the columns that both files keep.
+    `linked` of the rows that differ are unique in the columns that both files keep.
     """
 
     pairs: tuple[int, int]
@@ -118,9 +119,9 @@ class Places:
 
 
 def compare_places(engine: Engine, source: Source, key: str, first: Description, second: Description) -> Places | None:
-    """How two files differ where one of them has exchanged cells; None if no such column is in both.
+    """Compare two files of which one has exchanged cells. None if no such column is in both.
 
-    Rows are recognized by their hashes; rows that are equal in the source are taken as many as they are.
+    Rows are recognized by their hashes. Rows that are equal in the source are counted by their number.
     """
     shown = {
         name: (column, second.columns[name])
@@ -168,7 +169,7 @@ def _seen(
     exchanged: Mapping[str, str],
     own: Mapping[str, str],
 ) -> tuple[object, ...]:
-    """What one file shows of a row, as far as the other can show it too: a label where one of the two has labels."""
+    """Return what one file shows of a row, as far as the other can show it: a label if one of the two has labels."""
     cells: list[object] = []
     for name, pair in shown.items():
         value = exchanged[name] if pair[side].kind == "exchanged" else own[name]
@@ -180,7 +181,7 @@ def _seen(
 def _rows(
     engine: Engine, source: Source, key: str, hashes: Sequence[str], columns: Sequence[str], kept: Sequence[str]
 ) -> dict[str, tuple[int, bool, dict[str, str]]]:
-    """Rows by their hashes: how many there are, whether the kept columns tell them from all others, and their cells."""
+    """Return rows by their hashes: their number, whether they are unique in the kept columns, and their cells."""
     if not hashes:
         return {}
     engine.upload("ledger_swapped", {"h": sorted(set(hashes))})
@@ -202,7 +203,7 @@ def _rows(
 
 
 def hashed_pairs(engine: Engine, source: Source, key: str, description: Description) -> tuple[tuple[str, str], ...]:
-    """The swaps of a description by the hashes of their rows, from the numbers of the rows (counted from 0)."""
+    """Return the swaps of a description by the hashes of their rows, from row numbers (counted from 0)."""
     if description.pairs is None:
         return description.swaps
     givers, takers = description.pairs

@@ -1,6 +1,6 @@
-"""Two releases of one table side by side in the engine: what each shows of every person, and who is in which.
+"""The tables in the engine that compare two releases: what each shows of every person, and who is in which.
 
-One column in two releases: which labels fit each other, and which values follow from two labels together.
+For each column they state which labels fit each other, and which values follow from two labels together.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sfumato.data.engine import Engine
 from sfumato.data.source import Source
 from sfumato.data.value_counts import cell_sql
 from sfumato.release.classes_rows import classed_rows
-from sfumato.release.history.description import NOBODY, Description
+from sfumato.release.history.description import NO_GROUP, Description
 from sfumato.release.history.people import HASH, HashedRows, hash_text, with_hashes
 
 
@@ -25,12 +25,12 @@ from sfumato.release.history.people import HASH, HashedRows, hash_text, with_has
 class Overlap:
     """Two groupings of the same values.
 
-    `exact` marks values that alone have their two labels, though each label has others, and `pair_exact` the pairs of
-    labels among `fits` that have such a value. `part` numbers the finest
-    groups that both groupings are finer than; labels of different parts never fit each other. `crossing` says that
-    some labels of one part do not fit each other either, and `fits` lists the pairs that do. `telling` says that some
-    two labels do not fit, so that the column helps to link rows. `first_follows`: the first label follows from the
-    second.
+    The values in `exact` are the only ones with their two labels, although each label has others. The pairs of labels
+    among `fits` that have such a value are marked in `pair_exact`. The numbers in `part` are those of the finest groups
+    that are unions of groups in both groupings, so labels of different parts never fit each other. If `crossing` is
+    true, some labels of one part do not fit each other, and `fits` lists the pairs that do. If `telling` is true, some
+    two labels do not fit, so the column helps to link rows. If `first_follows` is true, the first label follows from
+    the second.
     """
 
     exact: npt.NDArray[np.bool_]
@@ -44,7 +44,7 @@ class Overlap:
 
 
 def overlap(first: Counts64, second: Counts64) -> Overlap:
-    """Compare two groupings, given as the group of each value; a value that one of them does not know is NOBODY's.
+    """Compare two groupings, given as the group of each value, -1 if one of them does not have the value.
 
     >>> shifted = overlap(np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1]))  # bands of four ages, one break moved
     >>> shifted.exact.tolist(), shifted.crossing, shifted.second_follows
@@ -52,11 +52,11 @@ def overlap(first: Counts64, second: Counts64) -> Overlap:
     >>> overlap(np.array([0, 1, 2, 2]), np.array([0, 0, 1, 1])).second_follows
     True
     """
-    known = (first != NOBODY) & (second != NOBODY)
+    known = (first != NO_GROUP) & (second != NO_GROUP)
     pairs, pair_of, counts = np.unique(
         np.stack([first[known], second[known]], axis=1), axis=0, return_inverse=True, return_counts=True
     )
-    sizes = [dict(zip(*np.unique(side[side != NOBODY], return_counts=True), strict=True)) for side in (first, second)]
+    sizes = [dict(zip(*np.unique(side[side != NO_GROUP], return_counts=True), strict=True)) for side in (first, second)]
     exact = np.zeros(len(first), dtype=np.bool_)
     exact[known] = [
         counts[pair] == 1 and sizes[0][pairs[pair, 0]] > 1 and sizes[1][pairs[pair, 1]] > 1
@@ -81,7 +81,7 @@ def overlap(first: Counts64, second: Counts64) -> Overlap:
 
 
 def overlap_labels(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> Overlap:
-    """Compare labels that may overlap, given as the values each stands for. All of them are taken as one part.
+    """Compare labels that may overlap, given as the values of each. All of them are taken as one part.
 
     >>> both = overlap_labels(np.array([[1, 1, 0], [0, 1, 1]], bool), np.array([[0, 1, 1], [1, 1, 1]], bool))
     >>> both.fits.tolist(), both.pair_exact.tolist()
@@ -106,7 +106,7 @@ def overlap_labels(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) 
 
 
 def _parts(first: Counts64, second: Counts64, pairs: Counts64) -> Counts64:
-    """The connected groups of labels that fit each other, for each value."""
+    """Return for each value the connected groups of labels that fit each other."""
     above: dict[tuple[int, int], tuple[int, int]] = {}
 
     def top(label: tuple[int, int]) -> tuple[int, int]:
@@ -119,14 +119,14 @@ def _parts(first: Counts64, second: Counts64, pairs: Counts64) -> Counts64:
         above[top((1, two))] = top((0, one))
     numbers: dict[tuple[int, int], int] = {}
     tops = (
-        top((0, one)) if one != NOBODY else top((1, two)) if two != NOBODY else (2, 0)
+        top((0, one)) if one != NO_GROUP else top((1, two)) if two != NO_GROUP else (2, 0)
         for one, two in zip(first.tolist(), second.tolist(), strict=True)
     )
     return np.array([numbers.setdefault(label, len(numbers)) for label in tops], dtype=np.int64)
 
 
 def _crossing(pairs: Counts64, part_of: dict[int, int]) -> bool:
-    """Whether a part has two labels that do not fit, so that being in one part is not enough."""
+    """Return whether a part has two labels that do not fit, so that the part alone does not decide."""
     ones: defaultdict[int, set[int]] = defaultdict(set)
     twos: defaultdict[int, set[int]] = defaultdict(set)
     fitting: Counter[int] = Counter()
@@ -144,10 +144,13 @@ ABSENT = -9
 class SideBySide:
     """The tables `ledger_*` in the engine, and the SQL that makes and reads them.
 
-    Columns that one of the two recodes are numbered: `k0` is the cell, `a0` and `b0` its group in the first and the
-    second file, `c0` the part, `e0` whether the value is exact. `x` stands for the cells that both files keep, `xa`
-    and `xb` for those that one keeps; `ia` and `ib` say who is in which file. `u` is the person or household that rows
-    belong to, where `holder` says whose they are in SQL; then these are counted, and rows otherwise.
+    Columns that one of the two releases recodes are numbered. For column 0, the cell is `k0`, its group in the first
+    and the second file is `a0` and `b0`, and its part is `c0`. Whether its value is exact is in `e0`. The cells that
+    both files keep are `x`, and those that one file keeps are `xa` and `xb`. Whether a row is in the first and in the
+    second file is in `ia` and `ib`.
+
+    If `holder` states in SQL to whom a row belongs, `u` is this person or household, and these are counted. If there is
+    no `holder`, rows are counted.
     """
 
     def __init__(
@@ -175,26 +178,26 @@ class SideBySide:
         self.made[f"ledger_{name}"] = None
 
     def drop(self) -> None:
-        """Free what the tables hold."""
+        """Delete the tables."""
         for name in self.made:
             self.engine.run(f"DROP TABLE {name}")
 
     def people(self, condition: str = "1 = 1") -> str:
-        """SQL for the number of people with a row for which a condition holds, each counted once."""
+        """Return SQL for the number of people with a row that meets a condition, each counted once."""
         if self.holder is None:
             return f"CAST(coalesce(sum(CASE WHEN {condition} THEN n ELSE 0 END), 0) AS BIGINT)"
         return f"count(DISTINCT CASE WHEN {condition} THEN u END)"
 
     @property
     def whose(self) -> list[str]:
-        """The column that says whose a row is, if it is counted."""
+        """The column with the person or household of a row, if these are counted."""
         return [] if self.holder is None else ["u"]
 
     def listed(self, letters: str, numbers: Sequence[int] | range | None = None, prefix: str = "") -> list[str]:
         return [f"{prefix}{letter}{i}" for letter in letters for i in (self.span if numbers is None else numbers)]
 
     def read(self, known: HashedRows | None, key: str) -> None:
-        """One scan: the cells that matter, equal rows counted; rows the first release did not have are told apart."""
+        """Read the relevant cells in one scan and count equal rows. Mark rows that the first release lacks."""
         cells = [f"{cell_sql(self.source, name)} AS k{i}" for i, name in enumerate(self.names)]
         cells += [f"{cell_sql(self.source, name)} AS s{i}" for i, name in enumerate(self.sensitive)]
         for name, columns in (("x", self.shared), ("xa", self.apart[0]), ("xb", self.apart[1])):
@@ -230,7 +233,7 @@ class SideBySide:
         self.engine.run("CREATE OR REPLACE TEMP VIEW ledger_people AS SELECT * FROM ledger_split")
 
     def _classed(self) -> str:
-        """The source, with the class of each row in a file that is divided into classes."""
+        """Return the source with the class of each row in a file that is divided into classes."""
         rows: str = "raw"
         beside: list[str] = []
         for side, description in self.divided.items():
@@ -241,21 +244,21 @@ class SideBySide:
             sql = classed_rows(self.engine, self.source, division, rows, name, whole or "1 = 1", beside)
             self.engine.run(f"CREATE OR REPLACE TEMP VIEW ledger_classed_{side} AS {sql}")
             rows, beside = f"ledger_classed_{side}", [*beside, name]
-            labels = np.array([[NOBODY] * len(division.columns), *description.boxes], dtype=np.int64)
+            labels = np.array([[NO_GROUP] * len(division.columns), *description.boxes], dtype=np.int64)
             columns = {f"l{j}": labels[:, j].copy() for j in range(len(division.columns))}
             self.engine.upload(f"ledger_box_{side}", {"q": np.arange(len(labels), dtype=np.int64) - 1, **columns})
             self.made[f"ledger_box_{side}"] = None
         return rows
 
     def _boxed(self, side: str, i: int) -> str:
-        """SQL for the label of a column in the class of a row, empty where the column is not boxed in a file."""
+        """Return SQL for the label of a column in the class of a row, empty if the column is not boxed in a file."""
         description = self.divided.get(side)
         if description is None or description.division is None or self.names[i] not in description.division.columns:
             return ""
         return f"x{side}.l{description.division.columns.index(self.names[i])}"
 
     def show(self) -> None:
-        """The groups of each person in the two files, before anybody is suppressed."""
+        """Compute the groups of each person in the two files, before any record is suppressed."""
         for i, name in enumerate(self.names):
             values = [str(row[0]) for row in self.engine.rows(f"SELECT DISTINCT k{i} FROM ledger_people ORDER BY k{i}")]
             sides = []
@@ -290,7 +293,7 @@ class SideBySide:
         self.table("shown", f"SELECT {', '.join(cells)} FROM ledger_people AS p {' '.join(joins)}")
 
     def _shown(self, letter: str, i: int) -> str:
-        """SQL for the group of a column in a file, for the part, or for whether the value is exact."""
+        """Return SQL for the group of a column in a file, for the part, or for whether the value is exact."""
         boxed = self._boxed("a", i), self._boxed("b", i)
         if letter in "ab" and boxed["ab".index(letter)]:
             return boxed["ab".index(letter)]
@@ -299,7 +302,7 @@ class SideBySide:
         return f"m{i}.{letter}"
 
     def _overlap(self, i: int, values: Sequence[str], sides: Sequence[Counts64]) -> Overlap:
-        """How the labels of a column in the two files overlap; `sides` are groups of values where it is not boxed."""
+        """Return how the labels of a column overlap. `sides` are groups of values if it is not boxed."""
         if not self._boxed("a", i) and not self._boxed("b", i):
             return overlap(*sides)
         held = []
@@ -311,7 +314,7 @@ class SideBySide:
         return overlap_labels(*held)
 
     def suppress(self) -> None:
-        """Who is in which file: classes that a release leaves out are counted as that release counted them."""
+        """Compute who is in which file. Suppressed classes are counted as their release counted them."""
         present = []
         joins = []
         for side, description in (("a", self.first), ("b", self.second)):
@@ -345,7 +348,7 @@ class SideBySide:
         self.table("present", f"SELECT {', '.join(cells)} FROM ({inner}) AS q WHERE ia = 1 OR ib = 1")
 
     def _listed_join(self, side: str, numbers: Sequence[int], listed: Sequence[Sequence[int]]) -> str:
-        """The join with the classes that a release names as left out."""
+        """Return the join with the classes that a release names as suppressed."""
         order = sorted(numbers, key=lambda i: self.names[i])
         groups = np.array(listed, dtype=np.int64).reshape(-1, len(order))
         keys = {f"{side}{i}": groups[:, position].copy() for position, i in enumerate(order)}
