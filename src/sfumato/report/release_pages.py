@@ -13,7 +13,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-import sfumato
 from sfumato.base.formats import parse_json
 from sfumato.base.text import number, percent
 from sfumato.errors import DataError, shortened
@@ -56,7 +55,7 @@ def templates_digest() -> str:
     Two programs with the same digest draw the same page from the same manifest, to the byte.
     """
     sha = hashlib.sha256(f"{__version__} {version('plotly')}".encode())
-    package = Path(sfumato.__file__).parent
+    package = Path(__file__).parents[1]
     for folder in DRAWING:
         for path in sorted((package / folder).rglob("*")):
             if path.suffix in (".py", ".html"):
