@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from sfumato.auditing.inspect import Inspection, inspect
     from sfumato.base.progress import ProgressBar
     from sfumato.data.settings import Role
-    from sfumato.decide import Answer, Choice, Preset
+    from sfumato.decide.ask import Answer
+    from sfumato.decide.pick import Choice, Preset
     from sfumato.errors import (
         DataError,
         HierarchyError,
@@ -79,10 +80,10 @@ if TYPE_CHECKING:
 # Names load when they are first used, so that `sfumato --help` does not wait for compilers and databases.
 _HOMES = {
     "Anonymizer": "estimator",
-    "Answer": "decide",
+    "Answer": "decide.ask",
     "Audit": "auditing.audit",
     "Channel": "plans.channel",
-    "Choice": "decide",
+    "Choice": "decide.pick",
     "ClassTable": "measures.classes",
     "Cost": "papers.baselines",
     "Costs": "papers.baselines",
@@ -97,7 +98,7 @@ _HOMES = {
     "MeasureError": "errors",
     "Objective": "front",
     "Point": "front",
-    "Preset": "decide",
+    "Preset": "decide.pick",
     "ProgressBar": "base.progress",
     "Release": "release.publish",
     "Role": "data.settings",

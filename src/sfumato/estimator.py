@@ -11,7 +11,7 @@ import pyarrow
 
 from sfumato.data.engine import open_engine
 from sfumato.data.frame import Frame, Labels, is_frame, rebuilt
-from sfumato.decide import Choice
+from sfumato.decide.pick import Choice
 from sfumato.errors import InputError, SfumatoError
 from sfumato.front import Front
 from sfumato.hierarchies import ROOT

@@ -250,6 +250,24 @@ def test_help_loads_no_compiler_and_no_database() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+def test_help_of_every_command_loads_no_compiler_and_no_database() -> None:
+    code = (
+        "import sys, typer.main\n"
+        "from sfumato.cli import COMMANDS, application, run\n"
+        "for name in COMMANDS:\n"
+        "    command = typer.main.get_command(application([name])).commands[name]\n"
+        "    for words in [[name], *([name, inner] for inner in getattr(command, 'commands', ()))]:\n"
+        "        assert run([*words, '--help']) == 0, words\n"
+        "        loaded = {'numba', 'scipy', 'duckdb', 'pyarrow'} & set(sys.modules)\n"
+        "        assert not loaded, f'{words} --help loads {sorted(loaded)}'\n"
+        "        print(*words, file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert {"measures", "search", "channel disguise", "reproduce groups"} <= set(ran.stderr.splitlines())
+    assert set(COMMANDS) <= set(ran.stderr.splitlines())
+
+
 def test_a_command_imports_its_own_module_only() -> None:
     """`sfumato measures` does not wait for the learners of `sfumato groups`."""
     code = (

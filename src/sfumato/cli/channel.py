@@ -4,23 +4,38 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sfumato.cli.publish import Accept, parse_accepted, show_release
-from sfumato.cli.show import AsJson, Force, emit, note, put, table
-from sfumato.decide.pick import pick
+from sfumato.cli.show import AsJson, Force, emit, later, note, put, table
 from sfumato.errors import InputError, counted
-from sfumato.methods.channel.estimate import Estimate
-from sfumato.methods.channel.estimate import estimate as recover
-from sfumato.methods.channel.families import channel_figures, family_channel
-from sfumato.methods.channel.prior import prior_of
-from sfumato.methods.channel.release import disguise as draw
-from sfumato.methods.channel.system import chosen_channel
-from sfumato.methods.registry import load_front
-from sfumato.plans.channel import load_channel, load_channels
-from sfumato.study import Study, read
+
+if TYPE_CHECKING:
+    from sfumato.decide.pick import pick
+    from sfumato.methods.channel.estimate import Estimate
+    from sfumato.methods.channel.estimate import estimate as recover
+    from sfumato.methods.channel.families import channel_figures, family_channel
+    from sfumato.methods.channel.prior import prior_of
+    from sfumato.methods.channel.release import disguise as draw
+    from sfumato.methods.channel.system import chosen_channel
+    from sfumato.methods.registry import load_front
+    from sfumato.plans.channel import load_channel, load_channels
+    from sfumato.study import Study, read
+else:
+    pick = later("sfumato.decide.pick", "pick")
+    recover = later("sfumato.methods.channel.estimate", "estimate")
+    channel_figures = later("sfumato.methods.channel.families", "channel_figures")
+    family_channel = later("sfumato.methods.channel.families", "family_channel")
+    prior_of = later("sfumato.methods.channel.prior", "prior_of")
+    draw = later("sfumato.methods.channel.release", "disguise")
+    chosen_channel = later("sfumato.methods.channel.system", "chosen_channel")
+    load_front = later("sfumato.methods.registry", "load_front")
+    load_channel = later("sfumato.plans.channel", "load_channel")
+    load_channels = later("sfumato.plans.channel", "load_channels")
+    Study = later("sfumato.study", "Study")
+    read = later("sfumato.study", "read")
 
 app = typer.Typer(
     rich_markup_mode=None,

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import sfumato as sf
 from sfumato.base.text import number, percent
-from sfumato.cli.show import AsJson, OwnRun, emit, note, put
-from sfumato.decide import Answer, Preset
-from sfumato.decide.pick import as_dict, presets
-from sfumato.decide.pick import pick as choose
-from sfumato.decide.sentences import k_and_l
+from sfumato.cli.show import AsJson, OwnRun, emit, later, note, put
 from sfumato.errors import InputError
-from sfumato.methods.registry import load_front
+
+if TYPE_CHECKING:
+    from sfumato.decide.ask import Answer
+    from sfumato.decide.pick import Preset, as_dict, presets
+    from sfumato.decide.pick import pick as choose
+    from sfumato.decide.sentences import k_and_l
+    from sfumato.methods.registry import load_front
+    from sfumato.methods.search import ask
+else:
+    as_dict = later("sfumato.decide.pick", "as_dict")
+    presets = later("sfumato.decide.pick", "presets")
+    choose = later("sfumato.decide.pick", "pick")
+    k_and_l = later("sfumato.decide.sentences", "k_and_l")
+    load_front = later("sfumato.methods.registry", "load_front")
+    ask = later("sfumato.methods.search", "ask")
 
 
 def pick_command(
@@ -107,7 +116,7 @@ def ask_command(
     as_json: AsJson = False,
 ) -> None:
     """The best release within limits, the binding limits, worthwhile relaxations, and four common questions."""
-    answer = sf.ask(
+    answer = ask(
         load_front(folder, run),
         max_loss=max_loss,
         max_suppression=max_suppression,

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.auditing.audit import Audit, Figure, audit
-from sfumato.auditing.inspect import LEFT_OUT, Inspection, inspect
 from sfumato.base.files import refuse_existing, write_text
 from sfumato.base.text import number, percent
-from sfumato.cli.show import AsJson, Force, emit, note, put, table
-from sfumato.data.settings import POSTGRESQL, SQLITE
+from sfumato.cli.show import AsJson, Force, emit, later, note, put, table
 from sfumato.errors import counted, shortened
-from sfumato.measures.units import title_of
-from sfumato.report.audit_page import audit_page
-from sfumato.study import read, write_run_file
+
+if TYPE_CHECKING:
+    from sfumato.auditing.audit import Audit, Figure, audit
+    from sfumato.auditing.inspect import Inspection, inspect
+    from sfumato.measures.units import title_of
+    from sfumato.report.audit_page import audit_page
+    from sfumato.study import read, write_run_file
+else:
+    audit = later("sfumato.auditing.audit", "audit")
+    inspect = later("sfumato.auditing.inspect", "inspect")
+    title_of = later("sfumato.measures.units", "title_of")
+    audit_page = later("sfumato.report.audit_page", "audit_page")
+    read = later("sfumato.study", "read")
+    write_run_file = later("sfumato.study", "write_run_file")
 
 DEFAULT = Path("run.toml")
 
@@ -95,6 +103,8 @@ def inspect_command(
 
 def _seen_from(folder: Path, file: str) -> str:
     """Return a path relative to the folder of the run file."""
+    from sfumato.data.settings import POSTGRESQL, SQLITE
+
     if file.startswith(POSTGRESQL):
         return file
     kind = SQLITE if file.startswith(SQLITE) else ""
@@ -102,6 +112,8 @@ def _seen_from(folder: Path, file: str) -> str:
 
 
 def _print_inspection(inspection: Inspection) -> None:
+    from sfumato.auditing.inspect import LEFT_OUT
+
     rows = []
     left = sum(suggestion is LEFT_OUT for suggestion in inspection.suggestions)
     for column, suggestion in zip(inspection.columns, inspection.suggestions, strict=True):

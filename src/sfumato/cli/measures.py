@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.show import AsJson, emit, put, table
-from sfumato.measures.registry import documented, known_measures
+from sfumato.cli.show import AsJson, emit, later, put, table
+
+if TYPE_CHECKING:
+    from sfumato.measures.registry import documented, known_measures
+else:
+    documented = later("sfumato.measures.registry", "documented")
+    known_measures = later("sfumato.measures.registry", "known_measures")
 
 Markdown = Annotated[bool, typer.Option("--markdown", help="The tables of docs/measures.md.")]
 

@@ -8,32 +8,67 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.auditing.uniqueness import identifying_sentence, released_alone
 from sfumato.base.files import refuse_existing
-from sfumato.base.settings import parse_toml
 from sfumato.base.text import number, percent
-from sfumato.cli.show import AsJson, Force, OwnRun, Watch, command, counted_plans, emit, note, put, same_command, table
-from sfumato.decide.floor import BELOW, floor_levels, ratios, why_not, with_floor
+from sfumato.cli.show import (
+    AsJson,
+    Force,
+    OwnRun,
+    Watch,
+    command,
+    counted_plans,
+    emit,
+    later,
+    note,
+    put,
+    same_command,
+    table,
+)
 from sfumato.errors import InputError, StudyError
-from sfumato.front import Front, compare_fronts
-from sfumato.measures.registry import K
-from sfumato.methods.local.floor import check_front, refuse_unpriced
-from sfumato.methods.publish import draw
-from sfumato.methods.registry import load_front, system_named
-from sfumato.methods.run import Run
-from sfumato.methods.search import foresee, run_search
-from sfumato.prediction import compared, predict
-from sfumato.study import SearchSettings, Study, read
-from sfumato.study.methods import ALGORITHMS, METHODS, WITH_PROBLEMS, listed
+from sfumato.study.methods import ALGORITHMS, METHODS, USUAL, WITH_PROBLEMS, listed
+
+if TYPE_CHECKING:
+    from sfumato.auditing.uniqueness import identifying_sentence, released_alone
+    from sfumato.base.settings import parse_toml
+    from sfumato.decide.floor import floor_levels, ratios, why_not, with_floor
+    from sfumato.front import Front, compare_fronts
+    from sfumato.methods.local.floor import check_front, refuse_unpriced
+    from sfumato.methods.publish import draw
+    from sfumato.methods.registry import load_front, system_named
+    from sfumato.methods.run import Run
+    from sfumato.methods.search import foresee, run_search
+    from sfumato.prediction import compared, predict
+    from sfumato.study import SearchSettings, Study, read
+else:
+    identifying_sentence = later("sfumato.auditing.uniqueness", "identifying_sentence")
+    released_alone = later("sfumato.auditing.uniqueness", "released_alone")
+    parse_toml = later("sfumato.base.settings", "parse_toml")
+    floor_levels = later("sfumato.decide.floor", "floor_levels")
+    ratios = later("sfumato.decide.floor", "ratios")
+    why_not = later("sfumato.decide.floor", "why_not")
+    with_floor = later("sfumato.decide.floor", "with_floor")
+    compare_fronts = later("sfumato.front", "compare_fronts")
+    check_front = later("sfumato.methods.local.floor", "check_front")
+    refuse_unpriced = later("sfumato.methods.local.floor", "refuse_unpriced")
+    draw = later("sfumato.methods.publish", "draw")
+    load_front = later("sfumato.methods.registry", "load_front")
+    system_named = later("sfumato.methods.registry", "system_named")
+    Run = later("sfumato.methods.run", "Run")
+    foresee = later("sfumato.methods.search", "foresee")
+    run_search = later("sfumato.methods.search", "run_search")
+    compared = later("sfumato.prediction", "compared")
+    predict = later("sfumato.prediction", "predict")
+    SearchSettings = later("sfumato.study", "SearchSettings")
+    read = later("sfumato.study", "read")
 
 MOST_ROWS = 40
 SYSTEMS = listed(tuple(METHODS))
 ALGORITHM_HELP = "; for ".join(
-    f"{'' if name == SearchSettings().system else f'{name} '}{listed(known)}" for name, known in ALGORITHMS.items()
+    f"{'' if name == USUAL else f'{name} '}{listed(known)}" for name, known in ALGORITHMS.items()
 )
 
 
@@ -141,6 +176,8 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Compare two fronts: hypervolume, who dominates whom, and how far each is from a floor that one of them has."""
+    from sfumato.decide.floor import BELOW
+
     fronts = load_front(one), load_front(two)
     comparison = compare_fronts(*fronts)
     floors = [_ratios(front, fronts) for front in fronts]
@@ -281,6 +318,8 @@ def floor_command(
     as_json: AsJson = False,
 ) -> None:
     """Check the floor of a saved front from its prices, without the code that searched for them."""
+    from sfumato.measures.registry import K
+
     front = load_front(folder, run)
     refuse_unpriced(front)  # before the table is read
     proven = check_front(front, front.study.table())

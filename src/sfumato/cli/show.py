@@ -6,6 +6,7 @@ there the first Ctrl-C ends the work. Printed commands can be pasted into a shel
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import shlex
@@ -14,7 +15,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -32,6 +33,21 @@ AsJson = Annotated[bool, typer.Option("--json", help="Machine output on stdout, 
 # Control characters but tabs and line ends, and marks that turn the direction of writing.
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists; never an input of the command.")]
+
+
+def later(module: str, name: str) -> Callable[..., Any]:
+    """Return a function that imports a function or class when it is first called, and calls it.
+
+    Pages of help need the options of a command alone, so they do not wait for compilers and databases.
+
+    >>> later("math", "sqrt")(9)
+    3.0
+    """
+
+    def call(*given: Any, **named: Any) -> Any:
+        return getattr(importlib.import_module(module), name)(*given, **named)
+
+    return call
 
 
 WIDTH = 160  # letters of a line where the output is not a terminal

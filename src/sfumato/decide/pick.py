@@ -28,7 +28,6 @@ from sfumato.decide.limits import (
 from sfumato.errors import InputError, UnreachableError, counted, nearest
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import K, known_measures
-from sfumato.release.apply_frame import recoded_frame
 
 SAID = {"loss": "a loss", "mse": "an error", "cost": "a cost", "suppressed": "a share of suppressed records"}
 SAID |= {"risk": "a prosecutor risk", "epsilon": "ε", "findings": "findings"}
@@ -73,6 +72,8 @@ class Choice:
         Returns:
             A table of the same kind.
         """
+        from sfumato.release.apply_frame import recoded_frame  # the choice itself needs no releases
+
         return recoded_frame(self.front, self.point, table)
 
 

@@ -20,12 +20,9 @@ import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import ModuleType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.data.frame import Frame, is_frame
-from sfumato.data.open import open_source
-from sfumato.data.settings import DataSettings, Missing
-from sfumato.errors import MeasureError, StudyError, nearest
+from sfumato.errors import MeasureError, nearest
 from sfumato.measures import loss, privacy
 from sfumato.measures.classes import classify
 from sfumato.measures.loss.cells import GENERAL_LOSS as GENERAL_LOSS
@@ -40,8 +37,10 @@ from sfumato.measures.privacy.diversity import DISTINCT_L as DISTINCT_L
 from sfumato.measures.privacy.diversity import WEIGHTED_L as WEIGHTED_L
 from sfumato.measures.privacy.households import HOUSEHOLDS as HOUSEHOLDS
 from sfumato.measures.privacy.risk import PROSECUTOR_RISK as PROSECUTOR_RISK
-from sfumato.study import Study
-from sfumato.study.declaration import Names, table_settings
+
+if TYPE_CHECKING:
+    from sfumato.data.settings import Missing
+    from sfumato.study.declaration import Names
 
 
 @cache
@@ -174,11 +173,13 @@ def function_named(name: str) -> Callable[..., float]:
         hierarchies: Mapping[str, Any] | None = None,
         **parameters: Any,
     ) -> float:
+        from sfumato.study.study import named_columns, study_of_columns  # the properties of measures need no tables
+
         roles: dict[str, Any] = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive}
         roles |= {"label": label, "weight": weight, "na": tuple(na), "missing": missing}
-        study = _study(table, roles).with_hierarchies(hierarchies or {})
+        study = study_of_columns(table, roles).with_hierarchies(hierarchies or {})
         if distance is not None:
-            stated = {name: {"role": "sensitive", "distance": distance} for name in _listed(sensitive)}
+            stated = {name: {"role": "sensitive", "distance": distance} for name in named_columns(sensitive)}
             study = study.with_settings({"columns": stated})
         figure = result.with_parameters(parameters).value(classify(study.table()))
         return int(figure) if result.unit == "count" and figure == figure and abs(figure) < 1e300 else float(figure)
@@ -205,23 +206,3 @@ def _described(result: Measure) -> str:
         "    hierarchies: a hierarchy for each quasi-identifier, for measures of loss."
         f"{own}\n\nReturns:\n    The figure. {result.citation}"
     )
-
-
-def _listed(given: Names) -> list[str]:
-    return [given] if isinstance(given, str) else list(given)
-
-
-def _study(table: Any, roles: Mapping[str, Any]) -> Study:
-    """Return a study of the named columns. Nothing is released, so all other columns are left out."""
-    if is_frame(table):
-        there = Frame(table).table().column_names
-    else:
-        there = list(open_source(DataSettings.checked(**table_settings(table, {}, {}))).names)
-    named = [*_listed(roles["quasi_identifiers"]), *_listed(roles["sensitive"])]
-    named += [name for name in (roles["label"], roles["weight"]) if name is not None]
-    absent = [name for name in named if name not in there]
-    if absent:
-        raise StudyError(
-            f'the table has no column "{absent[0]}"', expected="columns of the table", remedy=nearest(absent[0], there)
-        )
-    return Study(table, **roles, drop=[name for name in there if name not in named])

@@ -10,7 +10,7 @@ from sfumato.base.files import refuse_existing_folder, write_text
 from sfumato.base.progress import Progress
 from sfumato.data.frame import is_frame
 from sfumato.data.settings import EngineOptions
-from sfumato.decide import Choice
+from sfumato.decide.pick import Choice
 from sfumato.front import Front
 from sfumato.methods.registry import VERIFIERS, system_named
 from sfumato.methods.system import Publishing

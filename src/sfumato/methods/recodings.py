@@ -15,7 +15,7 @@ from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
 
 if TYPE_CHECKING:
-    from sfumato.decide import Choice
+    from sfumato.decide.pick import Choice
     from sfumato.methods.apply_options import Applying
     from sfumato.release.draft import Draft
     from sfumato.release.manifest import Manifest

@@ -17,10 +17,10 @@ from sfumato.auditing.units import unstated_notes
 from sfumato.base.compiled import need_compiler
 from sfumato.base.progress import Progress, ProgressBar
 from sfumato.data.settings import Role
-from sfumato.decide import Choice
 from sfumato.decide.ask import Answer
 from sfumato.decide.ask import ask as asked
 from sfumato.decide.floor import with_floor
+from sfumato.decide.pick import Choice
 from sfumato.errors import SfumatoWarning, StudyError
 from sfumato.front import Front, Point
 from sfumato.measures.classes import classify

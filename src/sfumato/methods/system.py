@@ -19,7 +19,7 @@ from sfumato.tables.frequency import FrequencyTable
 
 if TYPE_CHECKING:
     from sfumato.base.progress import Progress
-    from sfumato.decide import Choice
+    from sfumato.decide.pick import Choice
     from sfumato.front import Front
     from sfumato.methods.apply_options import Applying
     from sfumato.methods.run import Run

@@ -72,6 +72,7 @@ SYSTEM_OF = {setting: name for name, method in METHODS.items() for setting in me
 SUPPRESSION = {name: method.suppression for name, method in METHODS.items() if method.suppression}
 WITHIN = {name: method.beside for name, method in METHODS.items() if method.beside}
 SECTIONS = {method.section: name for name, method in METHODS.items() if method.section}
+USUAL = next(iter(METHODS))  # where the run file names none
 WITH_PROBLEMS = next(name for name, method in METHODS.items() if method.problems)
 
 

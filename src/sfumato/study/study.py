@@ -16,8 +16,9 @@ from sfumato.base.notebook import card, parts_picture, some
 from sfumato.base.settings import MAX_BYTES, Settings, parse_toml, toml_text, too_large
 from sfumato.base.trust import note_input, note_unsealed, sealed
 from sfumato.data.frame import Frame, is_frame
+from sfumato.data.open import open_source
 from sfumato.data.save_frame import write_frame
-from sfumato.data.settings import FOREIGN, IN_MEMORY, Missing, Role, located
+from sfumato.data.settings import FOREIGN, IN_MEMORY, DataSettings, Missing, Role, located
 from sfumato.data.source import Source
 from sfumato.errors import SfumatoError, StudyError, counted, nearest
 from sfumato.hierarchies import Hierarchy
@@ -457,6 +458,27 @@ def write_run_file(path: Path, text: str, *, overwrite: bool = False, private: b
                 f"the run file could not be read back: {error.what}", expected="a run file", remedy="please report it"
             ) from error
     return path
+
+
+def named_columns(given: Names) -> list[str]:
+    """Return the names of columns as a list. A text is one name."""
+    return [given] if isinstance(given, str) else list(given)
+
+
+def study_of_columns(table: Any, roles: Mapping[str, Any]) -> Study:
+    """Return a study of the named columns. Nothing is released, so all other columns are left out."""
+    if is_frame(table):
+        there = Frame(table).table().column_names
+    else:
+        there = list(open_source(DataSettings.checked(**table_settings(table, {}, {}))).names)
+    named = [*named_columns(roles["quasi_identifiers"]), *named_columns(roles["sensitive"])]
+    named += [name for name in (roles["label"], roles["weight"]) if name is not None]
+    absent = [name for name in named if name not in there]
+    if absent:
+        raise StudyError(
+            f'the table has no column "{absent[0]}"', expected="columns of the table", remedy=nearest(absent[0], there)
+        )
+    return Study(table, **roles, drop=[name for name in there if name not in named])
 
 
 def read_kept(path: str | Path, run: str | Path | None = None) -> Study:

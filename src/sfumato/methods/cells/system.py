@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.base.text import number, percent
-from sfumato.decide import Choice
+from sfumato.decide.pick import Choice
 from sfumato.front import Front
 from sfumato.measures.registry import K
 from sfumato.methods.apply_options import Applying

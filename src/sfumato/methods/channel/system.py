@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from sfumato.base.text import number, number_or_infinity, percent
-from sfumato.decide import Choice
+from sfumato.decide.pick import Choice
 from sfumato.errors import InputError
 from sfumato.front import Front, Point
 from sfumato.methods.apply_options import Applying

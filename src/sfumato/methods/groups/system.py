@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from sfumato.base.progress import stage
 from sfumato.base.text import number
-from sfumato.decide import Choice
+from sfumato.decide.pick import Choice
 from sfumato.errors import shortened
 from sfumato.front import Front
 from sfumato.methods.apply_options import Applying

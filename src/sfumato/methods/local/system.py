@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.base.text import number, percent
-from sfumato.decide import Choice
+from sfumato.decide.pick import Choice
 from sfumato.errors import SfumatoError, StudyError
 from sfumato.front import Front, Point
 from sfumato.measures.registry import GENERAL_LOSS, K
