@@ -40,6 +40,7 @@ ALLOWED = {
     ),
     "auditing/audit.py": ({"households"}, "what is counted: the number of households of a table"),
     "auditing/uniqueness.py": ({"households"}, "what is counted, as the noun of a sentence"),
+    "release/certificate.py": ({"k"}, "the key of a figure, as the certificate spells it"),
     "release/persons.py": ({"households"}, "what is counted, as a manifest spells it"),
     "base/wording.py": ({"distinct_l"}, "how the page calls a parameter"),
     "data/profile.py": ({"uniques"}, "a field of a column's profile: values that occur once"),

@@ -17,7 +17,7 @@ from sfumato.errors import DataError, HierarchyError, UnreachableError
 from sfumato.front import Front
 from sfumato.methods.cells.exact import proven
 from sfumato.methods.cells.patterns import Blanks
-from sfumato.methods.cells.search import Problem, raw
+from sfumato.methods.cells.search import Problem, original_values
 from sfumato.methods.cells.system import bound_sentence
 
 
@@ -83,7 +83,7 @@ def test_shares_of_records_are_read_as_decimals(tmp_path: Path) -> None:
     strict = study_of(tmp_path, frame, search={"max_suppression": 0.29})
     table = strict.table()
     for study in (agreeing, strict):
-        problem = Problem(study, table, raw(table), np.ones(3), np.ones(3, dtype=np.bool_), np.full(3, 100))
+        problem = Problem(study, table, original_values(table), np.ones(3), np.ones(3, dtype=np.bool_), np.full(3, 100))
         assert problem.spare == 29
 
 

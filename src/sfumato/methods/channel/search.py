@@ -81,7 +81,7 @@ def supported(prior: Floats, records: int, truth: float, other: float) -> float:
 def mechanism_errors(prior: Floats, records: int, epsilon: float) -> dict[str, float]:
     """Return the error of each known mechanism at an ε.
 
-    >>> sorted(errors_beside(np.full(3, 1 / 3), 1000, 1.0))
+    >>> sorted(mechanism_errors(np.full(3, 1 / 3), 1000, 1.0))
     ['GRR', 'Hadamard response', 'OLH', 'OUE', 'SUE', 'subset selection']
     """
     e, half = math.exp(epsilon), math.exp(epsilon / 2.0)

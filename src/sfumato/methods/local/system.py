@@ -143,7 +143,7 @@ def _loss(classes: Classes, table: FrequencyTable) -> float:
 def with_margin(loss: float, share: float) -> float:
     """Return a loss increased by the share that a draw may add, at most 1.
 
-    >>> round(with_room(0.5, 0.1), 12), with_room(0.99, 0.1)
+    >>> round(with_margin(0.5, 0.1), 12), with_margin(0.99, 0.1)
     (0.55, 1.0)
     """
     return min(loss * (1.0 + share), 1.0)
