@@ -155,12 +155,13 @@ def command_output(command: str, block: Block, *, fails: bool = False) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of a shell in which `sfumato` is this Python's."""
+    """The environment of a shell in which `sfumato` and `python` are this Python's."""
     folder = Path(tempfile.gettempdir()) / f"sfumato-docs-{os.getpid()}"
     if not folder.is_dir():
         folder.mkdir(mode=0o700)
-        (folder / "sfumato").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m sfumato "$@"\n')
-        (folder / "sfumato").chmod(0o700)
+        for name, options in (("sfumato", "-m sfumato "), ("python", "")):
+            (folder / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {options}"$@"\n')
+            (folder / name).chmod(0o700)
     return os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"}
 
 
