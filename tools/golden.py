@@ -51,7 +51,7 @@ LONG = 160  # characters of a text, and of a list without figures, that are kept
 TEXT, VARIES, DRAWN = "<text>", "<varies>", "<drawn>"
 TEXTS = {"citation", "counted", "description", "designed_for", "done", "expected", "how", "meaning", "note", "notes"}
 TEXTS |= {"reason", "says", "sentence", "sentences", "short", "summary", "title", "try", "warnings", "what", "words"}
-VARYING = {"checksum", "created", "salt", "seconds", "stages", "versions"}
+VARYING = {"checksum", "created", "salt", "seal", "seconds", "stages", "templates", "versions"}
 OF_A_DRAW = {"agreement", "expected_correct_matches", "matrix", "observed", "outputs", "reports"}
 OF_A_DRAW |= {"classes", "smallest", "unique", "unique_share"}  # which rows are alike, of those that were drawn
 Answers = dict[str, Any]
@@ -250,7 +250,7 @@ def digest(path: Path) -> str:
 def interfaces(folder: Path) -> Answers:
     """What does not depend on a table: the measures, the commands, the interface of the workbench."""
     answers = {"measures": plain(command("measures"), "", folder, {}, drawn=False)}
-    typed = importlib.import_module("typer.main").get_command(importlib.import_module("sfumato.cli").app)
+    typed = importlib.import_module("typer.main").get_command(importlib.import_module("sfumato.cli").application())
     answers["commands"] = dict(options(typed, "sfumato"))
     places = getattr(importlib.import_module(WEB_PLACES[0]), WEB_PLACES[1])(folder)
     app = getattr(importlib.import_module(WEB_APP[0]), WEB_APP[1])(places)
