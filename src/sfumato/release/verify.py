@@ -214,6 +214,9 @@ def repeated_differences(manifest: Manifest) -> list[Difference]:
         after = [row["after"] for row in own["comparison"]["measures"]]
         if not all(entry in manifest["figures"].values() for entry in after):
             differences.append("its comparison with the source has other figures of the file")
+        before, small = (own["comparison"][name] for name in ("small_before", "small_after"))
+        if [entry["size"] for entry in before] != [entry["size"] for entry in small]:
+            differences.append("its small classes before and after have other sizes")
     return [Difference(MANIFEST, what) for what in differences]
 
 
