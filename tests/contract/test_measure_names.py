@@ -84,6 +84,7 @@ def test_no_module_goes_by_the_name_of_a_measure() -> None:
     assert not found, f"{len(found)} in {len({line.split(':')[0] for line in found})} modules:\n" + "\n".join(found)
 
 
+@pytest.mark.long
 def test_what_is_allowed_is_needed() -> None:
     for name, (allowed, reason) in ALLOWED.items():
         held = {text for text, _ in literals(modules()[name])}

@@ -102,6 +102,7 @@ def test_other_encodings_are_never_assumed(tmp_path: Path) -> None:
     assert "latin-1" in caught.value.remedy
 
 
+@pytest.mark.long
 def test_bad_bytes_beyond_the_sample_are_found(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(b"a,b\n" + b"x,1\n" * 400_000 + "Zoë,2\n".encode("latin-1"))

@@ -123,6 +123,7 @@ def within(offer: Offer, limits: Limits) -> None:
     assert limits.min_l is None or (offer.l or 0) >= limits.min_l
 
 
+@pytest.mark.long
 def test_the_answer_is_the_best_of_all_offers(fronts: dict[str, sf.Front], adult: sf.FrequencyTable) -> None:
     front = fronts["problem 2"]
     offers = offers_of(front, front.rows)

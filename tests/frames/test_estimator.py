@@ -99,6 +99,7 @@ def test_a_pickled_transformer_holds_no_rows() -> None:
     assert columns_of(again.transform(polars.DataFrame(SIX))) == columns_of(fitted.transform(polars.DataFrame(SIX)))
 
 
+@pytest.mark.long
 def test_like_its_checks() -> None:
     """What scikit-learn's checks ask for where they can only compare numbers: the same text, row by row."""
     rng = np.random.default_rng(2)

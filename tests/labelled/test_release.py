@@ -36,6 +36,7 @@ def kept(frame: pd.DataFrame, names: list[str]) -> Counter[tuple[str, ...]]:
     return Counter(tuple(cell(value) for value in row) for row in frame[names].itertuples(index=False))
 
 
+@pytest.mark.long
 def test_spss_to_spss(tmp_path: Path) -> None:
     release = released(tmp_path, "sav")
     assert release.data.name == "data.sav"
@@ -65,6 +66,7 @@ def test_spss_to_spss(tmp_path: Path) -> None:
     assert sum((meant - ours).values()) == release.manifest["suppressed"] > 0
 
 
+@pytest.mark.long
 def test_stata_to_stata_keeps_the_letters(tmp_path: Path) -> None:
     release = released(tmp_path, "dta")
     theirs, meta = pyreadstat.read_dta(str(release.data), user_missing=True)
@@ -75,6 +77,7 @@ def test_stata_to_stata_keeps_the_letters(tmp_path: Path) -> None:
     assert sorted(meta.variable_value_labels["age"].values()) == ["20-29", "30-39", "40-49", "50-59"]
 
 
+@pytest.mark.long
 def test_a_workbook(tmp_path: Path) -> None:
     release = released(tmp_path, "sav", "xlsx")
     book = python_calamine.CalamineWorkbook.from_path(release.data)
@@ -130,6 +133,7 @@ def test_names_that_the_program_does_not_take(tmp_path: Path) -> None:
     verify(release.folder, study.data.path).raise_if_failed()
 
 
+@pytest.mark.long
 def test_long_categories_are_text(tmp_path: Path) -> None:
     study = study_of(write(tmp_path / "survey.sav"))
     tree = tmp_path / "marital.csv"

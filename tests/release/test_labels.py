@@ -391,6 +391,7 @@ def test_apply_keeps_the_labels_of_the_release(tmp_path: Path, of: str) -> None:
     assert {row["age"] for row in rows} == {"<25", "25-56", ">=57"}
 
 
+@pytest.mark.long
 def test_apply_labels_are_true_of_every_record(table: Path, tmp_path: Path) -> None:
     """57 starts a group and is held by a suppressed record alone; next year it is released."""
     table.write_text("\n".join(line for line in table.read_text().splitlines() if not line.startswith("57,")) + "\n")

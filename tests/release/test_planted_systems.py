@@ -115,6 +115,7 @@ test_a_group_release_says_nothing_of_the_two_beside_their_rows = pytest.mark.lon
 test_a_group_release_says_nothing_of_forty_pairs = pytest.mark.published(drawn(40)(same_group_files))
 
 
+@pytest.mark.long
 def test_a_group_release_with_the_two_is_refused_unless_unique_records_are_accepted(tmp_path: Path) -> None:
     out = write_group(tmp_path, (LOW, HIGH))
     with pytest.raises(PolicyError) as refused:

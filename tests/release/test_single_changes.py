@@ -132,6 +132,7 @@ def test_every_single_change_is_reported(made: Path, tmp_path: Path, number: int
     assert unreported(made, tmp_path / "copy", number) == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["lattice", "local", "cells"])
 def test_some_single_changes_are_reported(method: str, tmp_path: Path) -> None:
     METHODS[method](tmp_path)(tmp_path / "release")

@@ -132,6 +132,7 @@ def test_a_value_far_out_is_warned_of_in_words_that_hold_for_rounded_ones(
     assert "unchanged" not in warning
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("system", ["lattice", "cuts", "local", "cells"])
 def test_every_method_releases_treated_values(tmp_path: Path, system: str) -> None:
     """Both treatments, of a sensitive column and of a kept one, by each of the four methods and for a new table."""
@@ -223,6 +224,7 @@ def test_what_cannot_be_meant_is_refused(declared: dict[str, Any], said: str) ->
     assert said in f"{caught.value.what} {caught.value.expected}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 def test_tables_in_memory(tmp_path: Path, kind: str) -> None:
     """Typed numbers and dates; `apply` gives the same kind of table with treated columns."""

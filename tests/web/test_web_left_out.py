@@ -92,6 +92,7 @@ def test_a_code_says_what_each_rule_would_do(bench: httpx.Client, coded: int) ->
     assert bench.get(f"/api/studies/{study}/missing").json()["codes"]["-9"]["left_out"] == 0
 
 
+@pytest.mark.long
 def test_left_out_records_are_in_every_answer(bench: httpx.Client, coded: int, root: Path) -> None:
     """The risk card, the front, the last look, the release and the list of releases."""
     data = bench.get(f"/api/studies/{opened(bench)}").json()["study"]["data"]
@@ -115,6 +116,7 @@ def test_left_out_records_are_in_every_answer(bench: httpx.Client, coded: int, r
     assert release["left_out"] == coded
 
 
+@pytest.mark.long
 def test_a_group_is_checked_when_it_is_kept(bench: httpx.Client) -> None:
     """M7: what an attack would refuse is refused when the group is declared, in words of the form; no job fails."""
     columns = {"Age": {"role": "other"}, "Sex": {"role": "other"}, "Student": {"role": "sensitive"}}

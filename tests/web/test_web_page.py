@@ -10,6 +10,7 @@ import pytest
 from tests.web.bench import HOSTILE, confirmed, drawn
 
 
+@pytest.mark.long
 def test_the_whole_job_on_adult(page: Any, tmp_path: Path) -> None:
     page.click("#sample")
     page.wait_for_selector(".profile canvas")

@@ -52,6 +52,7 @@ def checked(
     assert not sf.verify(release.folder, source=study.data.path).differences
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("varying", [False, True])
 def test_a_release_has_k_patients_behind_every_pattern(tmp_path: Path, varying: bool) -> None:
     frame = visits(120, varying=varying, rows=True)
@@ -129,6 +130,7 @@ def shared_table(shared: Path, name: str) -> tuple[pd.DataFrame, str, list[str],
     return complete, "SERIALNO", ["SEX", "MAR", "RAC1P", "PUMA"], "SCHL"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["testdata", "acs"])
 @pytest.mark.parametrize("system", ["local", "cells"])
 def test_households_as_units_of_public_tables(shared: Path, tmp_path: Path, name: str, system: str) -> None:
@@ -141,6 +143,7 @@ def test_households_as_units_of_public_tables(shared: Path, tmp_path: Path, name
     checked(study, frame, tmp_path, 3, person, keys, secret)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["testdata", "acs"])
 @pytest.mark.parametrize("system", ["local", "cells"])
 def test_household_risk_of_public_tables(shared: Path, tmp_path: Path, name: str, system: str) -> None:

@@ -51,6 +51,7 @@ def test_evaluation_is_that_of_the_measures() -> None:
     assert values[-1, 1] == np.inf  # Warner at 1/n is singular
 
 
+@pytest.mark.long
 def test_optrr_is_its_seed_s_and_every_matrix_keeps_delta() -> None:
     one, two = optrr(PRIOR, 0.7, SHORT), optrr(PRIOR, 0.7, SHORT)
     np.testing.assert_array_equal(one.matrices, two.matrices)

@@ -208,6 +208,7 @@ def test_a_report_that_leaves_one_category_given_another_column_is_refused(
     assert sf.verify(tmp_path / "out", tmp_path / "jobs.csv")
 
 
+@pytest.mark.long
 def test_the_readme_recipe_of_before_is_refused(tmp_path: Path, state: Path, capsys: Capture) -> None:
     """Adult: a front without regard to sex, released with sex; a posterior of 1 for some women and men."""
     sf_run = lambda *words: cli.run([str(word) for word in words])  # noqa: E731
@@ -339,6 +340,7 @@ def test_no_share_is_raised_above_what_is_allowed_by_the_default_bound() -> None
         assert (larger / (1 + larger) > np.maximum(delta, gain * shares)).any()
 
 
+@pytest.mark.long
 def test_a_search_given_other_columns_keeps_the_rule_with_less_error(tmp_path: Path, state: Path) -> None:
     cells = {"z0": (300, 200, 100, 40), "z1": (30, 100, 220, 150), "z2": (90, 0, 80, 60)}
     frame = pd.DataFrame(

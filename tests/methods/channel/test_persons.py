@@ -66,6 +66,7 @@ def test_a_person_has_one_report_in_all_rows(tmp_path: Path) -> None:
     assert checked, [str(difference) for difference in checked.differences]
 
 
+@pytest.mark.long
 def test_twelve_rows_say_no_more_than_one(tmp_path: Path) -> None:
     """The posterior from all rows of a person in the file, by Bayes: the same for one row and for twelve, and true."""
     frame = pd.DataFrame({"person": range(4_000)})

@@ -199,6 +199,7 @@ def test_testdata_is_cut_along_trees_of_codes(tmp_path: Path, shared: Path) -> N
     check(released(tmp_path, source, TESTDATA), TESTDATA)
 
 
+@pytest.mark.long
 def test_acs_is_cut_along_trees_of_codes(tmp_path: Path, shared: Path) -> None:
     source = shared / "data" / "acs-pums" / "psam_p15_2018.csv.gz"
     check(released(tmp_path, source, ACS), ACS)

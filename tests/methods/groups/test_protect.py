@@ -189,6 +189,7 @@ def swapping(rng: np.random.Generator) -> Swapping:
     )
 
 
+@pytest.mark.long
 def test_memetic_comes_near_the_least_cost() -> None:
     given_ = swapping(np.random.default_rng(5))
     room = np.array([[-9.0, -6.0, 9.0, 9.0]])

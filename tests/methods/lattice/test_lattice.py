@@ -325,6 +325,7 @@ def test_bad_settings_are_refused(adult: sf.FrequencyTable) -> None:
         sf.search(adult_study(), table=flat)
 
 
+@pytest.mark.long
 def test_a_lattice_too_large_says_what_to_use(shared: Path) -> None:
     folder = shared / "data/arx/genetic-benchmark"
     names = (folder / "data/mach2019_int.csv").read_text("utf-8").splitlines()[0].split(";")

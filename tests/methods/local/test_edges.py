@@ -23,6 +23,7 @@ def study_of(frame: pd.DataFrame, sensitive: tuple[str, ...] = (), **settings: o
     return study.with_settings({"search": {"system": "local"}, "policy": dict(ANYTHING)} | settings)
 
 
+@pytest.mark.long
 def test_a_k_that_was_cut_short_is_made_again(tmp_path: Path) -> None:
     """A stop offers what there is of a k, by its true method; resumed, the search ends as if it had not been asked."""
     rng = np.random.default_rng(3)

@@ -128,6 +128,7 @@ def test_no_box_at_all(tmp_path: Path) -> None:
     assert entries(*assign_to_boxes(codes, table, none, none, np.empty(0), 2, LIMIT)) == [(0, -1, 1), (1, -1, 1)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("constraints", [{}, {"distinct_l": 2}])
 def test_german_credit(shared: Path, tmp_path: Path, constraints: dict[str, float]) -> None:
     keys = [f"column{position}" for position in (9, 11, 13, 15, 17, 20)]

@@ -62,6 +62,7 @@ def persons_of(table: FrequencyTable, point: Point) -> tuple[dict[int, set[int]]
     return inside, gone
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("varying", [False, True])
 def test_a_patient_with_many_visits_is_one_person(varying: bool) -> None:
     """In rows every patient is a class of 5 to 12; in persons each class holds k patients, at little more loss."""
@@ -218,6 +219,7 @@ def test_a_draw_is_refused_where_rows_belong_to_persons() -> None:
         sf.search(study_of(visits(30), local={"k": [2], "draw": 0.05}))
 
 
+@pytest.mark.long
 def test_boxes_are_applied_to_the_patients_of_another_year(tmp_path: Path) -> None:
     """Each class of the new file holds k patients, and no class divides equal rows, so no salt decides who is where."""
     first, second = visits(150, rows=True), visits(150, rows=True, seed=2, varying=True)
