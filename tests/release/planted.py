@@ -146,10 +146,12 @@ def public_texts(release: Release) -> dict[str, str]:
             (meta.variable_value_labels, meta.missing_ranges, meta.original_variable_types, meta.column_labels)
         )
     digest = hashlib.sha256(release.data.read_bytes()).hexdigest()  # differs with the order of the rows
-    return {
+    texts = {
         path.name: rows if path == release.data else path.read_text("utf-8").replace(digest, "")
         for path in public_files(release)
     }
+    certificate = json.loads(texts["certificate.json"])  # its digests differ as the files do that state the one above
+    return texts | {"certificate.json": json.dumps(certificate | {"files": sorted(certificate["files"])})}
 
 
 def labels_of(release: Release, column: str) -> set[str]:
