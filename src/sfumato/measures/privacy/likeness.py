@@ -75,7 +75,7 @@ ALPHA_K = Measure(
     sentence="No sensitive value has a share above α in any class; k is reported separately.",
     citation="Wong et al. 2006, (α, k)-anonymity",
     formula="α = max over classes and values of q",
-    use="As frequency ℓ, said as a share: nobody's value can be guessed with more certainty than α.",
+    use="As frequency ℓ, said as a share: no value can be guessed with more certainty than α.",
     elsewhere={"anjana, pycanon": "alpha_k_anonymity"},
     unit="share",
     per_class=PerClass(Criterion.ALPHA),
