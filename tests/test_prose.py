@@ -47,8 +47,17 @@ def test_messages_are_read_where_they_are_asked_for(module: Path) -> None:
 
 def test_more_than_recorded_fails(module: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(prose, "SOURCE", tmp_path)
+    monkeypatch.setattr(prose, "PAGES", (tmp_path,))
     monkeypatch.setattr(prose, "RECORD", tmp_path / "prose.json")
     assert prose.main(["--record"]) == 0
     assert prose.main([]) == 0
     module.write_text(module.read_text("utf-8") + "# somebody\n", "utf-8")
     assert prose.main([]) == 1
+
+
+def test_pages_are_read_without_their_code(module: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("Nobody knows `told`.\n\n```sh\necho somebody\n```\n\n| a | whoever |\n", "utf-8")
+    findings = [finding.split('"')[1] for text in prose.page_texts(page) for finding in prose.findings(text)]
+    assert findings == ["Nobody", "whoever"]
+    assert prose.main([str(page)]) == 1

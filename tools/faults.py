@@ -118,7 +118,9 @@ def main(arguments: list[str]) -> int:
     chosen = faults([word for word in arguments[1:] if not word.startswith("--")])
     if arguments[:1] != ["run"]:
         for fault in chosen:
-            print(f"{fault.id} {fault.file}:{fault.line} {fault.function}\n  - {fault.old.strip()}\n  + {fault.new.strip()}")
+            print(
+                f"{fault.id} {fault.file}:{fault.line} {fault.function}\n  - {fault.old.strip()}\n  + {fault.new.strip()}"
+            )
         return 0
     options = dict(word.partition("=")[::2] for word in arguments if word.startswith("--"))
     coverage = Path(options["--coverage"]) if "--coverage" in options else None
@@ -127,7 +129,10 @@ def main(arguments: list[str]) -> int:
         began = time.monotonic()
         outcome, by = run(fault, LONG if "--long" in options else QUICK, coverage, "--near" not in options)
         results[outcome] = results.get(outcome, 0) + 1
-        print(f"{fault.id} {outcome:15} {time.monotonic() - began:5.0f} s  {fault.file} {fault.function}  {by}", flush=True)
+        print(
+            f"{fault.id} {outcome:15} {time.monotonic() - began:5.0f} s  {fault.file} {fault.function}  {by}",
+            flush=True,
+        )
     print(", ".join(f"{number} {outcome}" for outcome, number in results.items()))
     return int("survived" in results)
 

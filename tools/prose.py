@@ -1,8 +1,9 @@
-"""Check the language of docstrings and comments: words to avoid, and sentences that are too long.
+"""Check the language of docstrings, comments, messages and pages: words to avoid, and sentences that are too long.
 
-python -m tools.prose                  # all findings; exit code 1 if there is one, or if a count is above its record
+python -m tools.prose                  # findings in docstrings and comments; exit code 1 if a count is above its record
 python -m tools.prose src/sfumato/data # the findings below a folder
 python -m tools.prose --messages       # also messages: text constants of at least four words
+python -m tools.prose docs README.md   # the findings in pages
 python -m tools.prose --record         # write the counts down
 """
 
@@ -14,12 +15,13 @@ import json
 import re
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "sfumato"
+PAGES = (ROOT / "docs", ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md", ROOT / "benchmarks")
 RECORD = Path(__file__).with_suffix(".json")
 MOST_WORDS = 40  # of a sentence
 
@@ -111,25 +113,53 @@ def findings(text: Text) -> Iterator[str]:
             yield f"{text.path.relative_to(ROOT)}:{text.line}: a sentence of {words} words: {sentence[:60]}…"
 
 
+def page_texts(path: Path) -> Iterator[Text]:
+    """Return the paragraphs, list items and table rows of a page in Markdown, without its blocks of code."""
+    code, lines = False, []
+    for line in path.read_text("utf-8").splitlines():
+        fence = line.lstrip().startswith("```")
+        code = code != fence
+        lines.append("" if code or fence else line.replace("|", " ").strip() if line.startswith("|") else line.strip())
+    for number, block in enumerate(lines, 1):
+        if block:
+            yield Text(path, number, re.sub(r"`[^`]*`", "code", re.sub(r"\]\([^)]*\)", "]", block)), "page")
+
+
+def pieces_of(places: Iterable[Path], messages: bool = False) -> list[Text]:
+    """Return the texts of all modules and pages among files and below folders."""
+    paths = [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*.*")))]
+    modules = [piece for path in paths if path.suffix == ".py" for piece in texts(path, messages)]
+    return modules + [piece for path in paths if path.suffix == ".md" for piece in page_texts(path)]
+
+
+def counts() -> dict[str, int]:
+    """Count the findings in the package, its messages and the pages, and words and semicolons in its docstrings."""
+    pieces, pages = pieces_of([SOURCE]), [piece for piece in pieces_of(PAGES) if piece.kind == "page"]
+    messages = [piece for piece in pieces_of([SOURCE], messages=True) if piece.kind == "message"]
+    return {
+        "findings": sum(1 for piece in pieces for _ in findings(piece)),
+        "words": sum(len(COUNTED.findall(piece.text)) for piece in pieces),
+        "semicolons": sum(piece.text.count(";") for piece in pieces),
+        "messages": sum(1 for piece in messages for _ in findings(piece)),
+        "pages": sum(1 for piece in pages for _ in findings(piece)),
+    }
+
+
 def main(arguments: list[str]) -> int:
     """Print the findings and the counts."""
-    folders = [Path(argument).resolve() for argument in arguments if not argument.startswith("-")] or [SOURCE]
-    paths = [path for folder in folders for path in ([folder] if folder.is_file() else sorted(folder.rglob("*.py")))]
-    pieces = [piece for path in paths for piece in texts(path, "--messages" in arguments)]
+    places = [Path(argument).resolve() for argument in arguments if not argument.startswith("-")]
+    pieces = pieces_of(places or [SOURCE], "--messages" in arguments)
     found = [finding for piece in pieces for finding in findings(piece)]
     for finding in found:
         print(finding)
-    counts = {
-        "findings": len(found),
-        "words": sum(len(COUNTED.findall(piece.text)) for piece in pieces),
-        "semicolons": sum(piece.text.count(";") for piece in pieces),
-    }
-    print(", ".join(f"{number:,} {name}" for name, number in counts.items()))
-    if "--record" in arguments:
-        RECORD.write_text(json.dumps(counts, indent=2) + "\n", "utf-8")
-    if folders != [SOURCE] or "--messages" in arguments:
+    if places or "--messages" in arguments:
+        print(f"{len(found)} findings")
         return 1 if found else 0
-    grown = [name for name, number in json.loads(RECORD.read_text("utf-8")).items() if counts[name] > number]
+    now = counts()
+    print(", ".join(f"{name} {number:,}" for name, number in now.items()))
+    if "--record" in arguments:
+        RECORD.write_text(json.dumps(now, indent=2) + "\n", "utf-8")
+    grown = [name for name, number in json.loads(RECORD.read_text("utf-8")).items() if now[name] > number]
     if grown:
         print(f"More than recorded: {', '.join(grown)}.")
     return 1 if grown else 0
