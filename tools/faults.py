@@ -1,7 +1,7 @@
 """Put small faults into a copy of the package, one at a time, and find out whether a test fails with each.
 
 python -m tools.faults list                    # the faults: what is changed, and where
-python -m tools.faults run [F001 …]            # run the quick tests with each fault; prints what was caught, and by what
+python -m tools.faults run [F001 …]            # run the quick tests with each fault; print what caught it
 python -m tools.faults run --long [F001 …]     # the long tests too
 python -m tools.faults run --coverage=FILE …   # first the tests that reach the changed lines, the quickest first
 
@@ -86,7 +86,9 @@ def failed_test(source: Path, tests: list[str], marks: str) -> str:
         surroundings = os.environ | {"PYTHONPATH": str(source), "SFUMATO_STATE": state}
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", marks, *tests]
         try:
-            done = subprocess.run(command, cwd=source.parent, env=surroundings, text=True, capture_output=True, timeout=LIMIT, check=False)  # fmt: skip
+            done = subprocess.run(
+                command, cwd=source.parent, env=surroundings, text=True, capture_output=True, timeout=LIMIT
+            )
         except subprocess.TimeoutExpired:
             return "ran past the limit"
     if done.returncode in (0, 5):  # 5: no test was chosen
