@@ -120,9 +120,9 @@ def main(arguments: list[str]) -> int:
     chosen = faults([word for word in arguments[1:] if not word.startswith("--")])
     if arguments[:1] != ["run"]:
         for fault in chosen:
-            print(
-                f"{fault.id} {fault.file}:{fault.line} {fault.function}\n  - {fault.old.strip()}\n  + {fault.new.strip()}"
-            )
+            print(f"{fault.id} {fault.file}:{fault.line} {fault.function}")
+            print(f"  - {fault.old.strip()}")
+            print(f"  + {fault.new.strip()}")
         return 0
     options = dict(word.partition("=")[::2] for word in arguments if word.startswith("--"))
     coverage = Path(options["--coverage"]) if "--coverage" in options else None
