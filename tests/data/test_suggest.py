@@ -224,3 +224,19 @@ def test_a_code_is_offered_as_the_cells_write_it(tmp_path: Path) -> None:
     values = ["-8.0"] * 30 + [f"{number}.0" for number in range(1, 40)] * 3
     (tmp_path / "t.csv").write_text("\n".join(["income", *values]) + "\n", "utf-8")
     assert sf.inspect(str(tmp_path / "t.csv")).columns[0].candidates == ("-8.0",)
+
+
+@pytest.mark.parametrize(
+    ("figures", "reason"),
+    [
+        ({"kind": "whole", "distinct": 500}, "many different numbers"),
+        ({"kind": "number", "distinct": 500}, "many different numbers"),
+        ({"kind": "text", "distinct": 500}, "no hint found"),
+        ({"kind": "whole", "distinct": 12}, "few whole numbers"),
+        ({"kind": "whole", "distinct": 8_000, "uniques": 7_000}, "it singles out 70.0 % of the records"),
+    ],
+)
+def test_the_question_states_what_the_values_show(figures: dict[str, Any], reason: str) -> None:
+    found = suggest(column("qqx", **figures))
+    assert found.role is None
+    assert found.reason.startswith(reason)

@@ -151,3 +151,10 @@ def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(InputError, match="needs the package pyreadstat") as caught:
         opened(path)
     assert "sfumato[labelled]" in caught.value.remedy
+
+
+def test_codes_are_replaced_under_the_names_that_a_run_file_gives(tmp_path: Path) -> None:
+    names, codes = ["gender", "wage", "place", "birth", "visit"], {"gender": {"1": "male", "2": "female"}}
+    source = opened(write_sav(tmp_path / "four.sav"), names=names, codes=codes)
+    assert source.names == tuple(names)
+    assert [row[0] for row in rows(source)] == ["male", "female", None, "male"]

@@ -694,3 +694,18 @@ def test_a_release_that_never_left_is_withdrawn(tmp_path: Path, capsys: pytest.C
         released(path, tmp_path / "b", with_origin(5))
     assert run(["releases", "--withdraw", entry["id"], "--reason", "a trial, deleted at once"]) == 0
     assert released(path, tmp_path / "b", with_origin(5)).warnings == ()
+
+
+def test_a_column_released_after_its_disguise_is_compared_with_the_earlier_file(tmp_path: Path) -> None:
+    """The new file alone reveals everything, so the sentence names what the earlier file alone revealed."""
+    path = survey(tmp_path)
+    study = sf.Study(data={"path": str(path)}, columns={})
+    sf.disguise(study, [warner(0.7)], tmp_path / "one")
+    shares = source_of(path)["job"].value_counts(normalize=True)
+    years = tuple(sorted(source_of(path)["years"].unique()))
+    other = sf.Channel(("years",), years, years, np.eye(len(years)) * 0.5 + 0.5 / len(years))
+    with pytest.raises(UnreachableError) as refused:
+        sf.disguise(study, [other], tmp_path / "two", keep=["job"], accept=ALONE)
+    right = 100 * best_guess(shares, warner(0.7))[0]
+    said = str(refused.value)
+    assert f"is right for 100.0 % of people, with the earlier file alone for {right:.1f} %" in said

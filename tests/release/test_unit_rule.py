@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas
 import pytest
+from tests.release.fronts import write_csv
 
 import sfumato as sf
 from sfumato.auditing.inspect import inspect
@@ -282,3 +284,12 @@ def test_inspect_suggests_the_unit_and_says_how_many_rows_it_has(tmp_path: Path)
     assert sf.read(tmp_path / "run.toml").named(Role.UNIT) == ["patient_id"]
     homes = inspect(survey())
     assert dict(zip(survey().columns, homes.suggestions, strict=True))["hid"].role is Role.HOUSEHOLD
+
+
+def test_a_few_patients_are_as_many_as_many(tmp_path: Path) -> None:
+    """A short list of numbers is a position within a household only if its name says so."""
+    rng = random.Random(3)
+    visits = [[f"p{number}", rng.randrange(18, 90), rng.choice("FM"), rng.randrange(9)] for number in range(25)] * 6
+    cells = [[patient, age + rng.randrange(9), rng.choice("FM"), ward] for patient, age, _, ward in visits]
+    table = write_csv(tmp_path / "visits.csv", [["patient_id", "age", "sex", "ward"], *map(list, cells)])
+    assert [each.column for each in inspect(str(table)).repeating] == ["patient_id"]

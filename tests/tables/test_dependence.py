@@ -32,6 +32,7 @@ from sfumato.tables.dependence.count import (
     guess_by_value,
     guess_on_line,
     joined,
+    tolerances,
 )
 from sfumato.tables.dependence.rows import Cells, look_at
 
@@ -433,3 +434,10 @@ def test_a_column_that_finds_half_of_a_group_is_found_though_it_is_often_wrong(t
     assert found.right == (len(places) * 2 // 3) / len(places)
     few = {**columns, "branch": np.where(rng.random(n) < 0.5, branch, 0)}  # a third of the group, and as often right
     assert search(tmp_path, few, kept, [Protected("group", "withheld", rare="1")]).dependences == ()
+
+
+def test_tolerances_depend_on_the_range_and_not_on_the_place() -> None:
+    values = np.linspace(0.25, 10.5, 200)
+    for moved in (-5_000.0, 5_000.0):
+        assert tolerances(values + moved) == pytest.approx(tolerances(values), rel=1e-6)
+    assert tolerances(np.array([0.5, 100.5])) == pytest.approx((1e-6 * 90, 0.02 * 90), rel=1e-9)
