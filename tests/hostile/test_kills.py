@@ -26,11 +26,11 @@ from sfumato.base.files import UNLOCKED
 from sfumato.methods.publish import verify
 from sfumato.methods.registry import load_front
 from tests.hostile.folders import ACCEPT
+from tests.moments import surroundings
 
 KILLS = int(os.environ.get("SFUMATO_KILLS", "3"))
 SEED = int(os.environ.get("SFUMATO_FUZZ_SEED", "20261115"))
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-MOMENTS = Path(__file__).parent / "moments"
 SECONDS = 300
 UNREPEATED = ("seconds", "stages", "versions")
 
@@ -104,17 +104,8 @@ class Sandbox:
     def run(self, line: str, kind: int = 0, at: int = 0) -> tuple[int, str, int]:
         """Run a command under a generous umask, with a signal at a moment; its exit code, its words, the moments."""
         count = self.root.parent / "count"
-        asked = {"below": str(self.root), "signal": int(kind), "at": at, "count": str(count)}
-        moment = self.root.parent / "moment.json"
-        moment.write_text(json.dumps(asked), "utf-8")
-        paths = [str(MOMENTS), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(paths),
-            "SFUMATO_MOMENT": str(moment),
-            "SFUMATO_STATE": str(self.state),
-            "TMPDIR": str(self.temp),
-        }
+        environment = surroundings(self.root.parent / "moment.json", self.root, kind, at, count)
+        environment |= {"SFUMATO_STATE": str(self.state), "TMPDIR": str(self.temp)}
         done = subprocess.run(
             [sys.executable, "-m", "sfumato", *line.split()],
             cwd=self.work,

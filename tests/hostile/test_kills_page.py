@@ -13,7 +13,8 @@ import httpx
 import pytest
 
 from sfumato.methods.registry import load_front
-from tests.hostile.test_kills import KILLS, MOMENTS, SEED, open_to_others, repeatable
+from tests.hostile.test_kills import KILLS, SEED, open_to_others, repeatable
+from tests.moments import FOLDER
 from tests.web.bench import Server, declare, server, wait, write_table
 
 NUMBER = max(KILLS // 8, 1)
@@ -65,7 +66,7 @@ def test_a_job_that_is_killed_ends_the_same_when_it_runs_again(
     system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place, rng, counts = Bench(tmp_path), random.Random(f"{SEED} {system}"), Counter[str]()
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(MOMENTS), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(FOLDER), os.environ.get("PYTHONPATH", "")]))
     monkeypatch.setenv("SFUMATO_MOMENT", str(place.moment))
     monkeypatch.setenv("TMPDIR", str(place.temp))
     settings = {"problem": 2, "generations": 4, "population": 8} if system == "cuts" else {}

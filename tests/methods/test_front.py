@@ -6,11 +6,11 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.moments import surroundings
 from tests.points import points_in
 
 import sfumato as sf
@@ -146,13 +146,10 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path: Path) -> None:
     )
     (tmp_path / "adult/run.toml").write_text(text, "utf-8")
     command = [sys.executable, "-m", "sfumato", "search", str(tmp_path / "adult/run.toml"), "-o", str(tmp_path / "out")]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as running:
-        while not (tmp_path / ".out.state").exists() and running.poll() is None:  # written while it searches
-            time.sleep(0.02)
-        running.send_signal(signal.SIGINT)
-        _, told = running.communicate(timeout=120)
-    assert running.returncode == 130
-    assert "the best so far was kept" in told
+    interrupted = surroundings(tmp_path / "moment.json", tmp_path, signal.SIGINT, 60)  # while it saves its state
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=interrupted)
+    assert done.returncode == 130, done.stderr
+    assert "the best so far was kept" in done.stderr
     front = sf.load_front(tmp_path / "out")
     assert front.points
     assert not front.exact

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conftest import EXAMPLES
+from tests.moments import surroundings
 from tests.points import points_in
 
 import sfumato as sf
@@ -147,19 +146,18 @@ def test_a_state_fits_one_study(tmp_path: Path) -> None:
 
 @pytest.mark.published
 def test_killed_from_outside_and_resumed(tmp_path: Path) -> None:
-    """SIGKILL at a moment of its own: what is on disk is enough to end as if nothing had happened."""
+    """SIGKILL while states are written: what is on disk is enough to end as if nothing had happened."""
     run, rng = tmp_path / "run.toml", np.random.default_rng(1)
     rows = [(str(a), f"T{t}", "xyz"[s]) for a, t, s in rng.integers(0, [60, 9, 3], (2000, 3)).tolist()]
     study = small_study(tmp_path, rows, problem=2, max_suppression=0.05, generations=200, local_search=12)
     run.write_text(study.as_toml())
     command = [sys.executable, "-m", "sfumato", "search", str(run), "-o"]
-    subprocess.run([*command, str(tmp_path / "whole")], check=True, capture_output=True)
-    child = subprocess.Popen([*command, str(tmp_path / "cut")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    state = tmp_path / ".cut.state"
-    while not state.exists() and child.poll() is None:
-        time.sleep(0.02)
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
+    moment, count, state = tmp_path / "moment.json", tmp_path / "count", tmp_path / ".cut.state"
+    counted = surroundings(moment, tmp_path, count=count)
+    subprocess.run([*command, str(tmp_path / "whole")], check=True, capture_output=True, env=counted)
+    killed = surroundings(moment, tmp_path, signal.SIGKILL, int(count.read_text()) * 2 // 3)
+    done = subprocess.run([*command, str(tmp_path / "cut")], check=False, capture_output=True, env=killed)
+    assert done.returncode == -signal.SIGKILL
     assert state.exists()
     assert not (tmp_path / "cut").exists()
     subprocess.run([*command, str(tmp_path / "cut"), "--resume"], check=True, capture_output=True)
