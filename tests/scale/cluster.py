@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -102,13 +104,15 @@ class Cluster:
         with socket.socket() as asked:
             return asked.connect_ex(("127.0.0.1", port)) == 0
 
-    @staticmethod
-    def _wait(ready: object, why: str, most: float = 60) -> None:
+    def _wait(self, ready: Callable[[], bool], why: str, most: float = 120) -> None:
+        """Wait until the last process is ready; an error if it ends before, or not within so many seconds."""
         end = time.monotonic() + most
-        while not ready():  # type: ignore[operator]
+        while not ready():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.processes[-1].wait(0.1)
+                raise RuntimeError(f"{why}: it ended")
             if time.monotonic() > end:
                 raise TimeoutError(why)
-            time.sleep(0.1)
 
 
 def _children(pid: int) -> list[int]:

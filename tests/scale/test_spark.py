@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -101,23 +100,24 @@ def when_running(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Callable[
         done: list[str] = []
         plain = getattr(SparkEngine, method)
 
-        def wait_and_kill(tracker: Any) -> None:
-            while not done:
+        def wait_and_kill(tracker: Any, ended: threading.Event) -> None:
+            while not done and not ended.wait(0.01):
                 active = [tracker.getStageInfo(s) for s in tracker.getActiveStageIds()]
                 if any(stage and stage.numActiveTasks and stage.numCompletedTasks for stage in active):
                     cluster.kill_worker()
                     done.append("killed")
-                time.sleep(0.01)
 
         def watched(engine: SparkEngine, sql: str, *rest: Any) -> None:
             if not sql.startswith(start) or done:
                 plain(engine, sql, *rest)
                 return
             tracker = engine._session.sparkContext.statusTracker()
-            thread = threading.Thread(target=wait_and_kill, args=(tracker,))
+            ended = threading.Event()
+            thread = threading.Thread(target=wait_and_kill, args=(tracker, ended))
             thread.start()
             plain(engine, sql, *rest)
             done.append("ended")
+            ended.set()
             thread.join()
 
         monkeypatch.setattr(SparkEngine, method, watched)
