@@ -11,10 +11,9 @@ from sfumato.base.arrays import Codes, Counts64
 from sfumato.base.progress import stage
 from sfumato.data.cells import MISSING, cleaned, numeric
 from sfumato.data.engine import Engine
-from sfumato.data.repeating import refuse_spellings
 from sfumato.data.settings import Missing, Role
 from sfumato.data.source import Source, quoted
-from sfumato.data.value_counts import cell_sql
+from sfumato.data.value_counts import cell_sql, refuse_spellings
 from sfumato.errors import DataError, HierarchyError, StudyError, counted, shortened
 from sfumato.hierarchies.hierarchy import Hierarchy
 from sfumato.tables.domain import KEYED, Builder, Domain, UncoveredError, domain_of, present

@@ -18,9 +18,10 @@ from sfumato.data.engine import open_engine
 from sfumato.data.open import open_source
 from sfumato.data.profile import as_text, first_rows, missing_costs, spreads
 from sfumato.data.profile import profile as profiled
+from sfumato.data.repeating import with_holders
 from sfumato.data.settings import SQLITE, Role
 from sfumato.data.source import Source
-from sfumato.data.suggest import suggest_all, with_holders
+from sfumato.data.suggest import suggest_all
 from sfumato.errors import InputError
 from sfumato.release.manifest import MANIFEST
 from sfumato.samples.samples import sample
