@@ -19,7 +19,7 @@ from sfumato.base.formats import parse_json, read_limited
 from sfumato.base.trust import note_input
 from sfumato.data.codebook import Codebook, ColumnLabels, code_text
 from sfumato.data.csv import detect_encoding
-from sfumato.data.readstat_process import catalogue_apart
+from sfumato.data.labelled_read import catalogue_apart
 from sfumato.errors import DataError
 
 MOST_DEPTH = 100

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import pyarrow
+
 from sfumato.base.trust import note_input
 from sfumato.data.settings import SQLITE, DataSettings, connectable, quoted_name, quoted_table
 from sfumato.errors import DataError, InputError, StudyError, nearest, shortened
@@ -294,8 +296,6 @@ class Database:
 
 
 def _renamed(reader: Any, title: str, failed: list[DataError]) -> Any:
-    import pyarrow
-
     kinds = [field.type for field in reader.schema]
     schema = pyarrow.schema([("mark", kinds[0]), *((f"c{position}", kind) for position, kind in enumerate(kinds[1:]))])
 

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import duckdb
 import numpy as np
+import pyarrow
 
 from sfumato.base.arrays import arrow_table
 from sfumato.base.files import Scratch, new_file, sweep
@@ -186,8 +187,6 @@ class DuckEngine:
         return f"hash({', '.join(cells)})"
 
     def stream(self, sql: str, change: Callable[[Any], Any], view: str, rows: int = 200_000) -> None:
-        import pyarrow
-
         try:
             # A second cursor reads while the first one writes; what is held at a time is a batch.
             self._reading = self._connection.cursor()

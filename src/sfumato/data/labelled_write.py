@@ -14,8 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+import pyarrow.compute
+import pyarrow.parquet
+
 from sfumato.data.codebook import Codebook, ColumnLabels, code_text, group_label
-from sfumato.data.statistical import TITLES, needed
+from sfumato.data.settings import TITLES
+from sfumato.data.statistical import DATES, TIMES, needed
 from sfumato.errors import InputError, SfumatoError, shortened
 from sfumato.hierarchies.labels import interval, number
 
@@ -147,8 +152,6 @@ def write_labelled(
     rows: Path, target: Path, kind: str, names: Sequence[str], book: Codebook, coded: Collection[str] = ()
 ) -> Written:
     """Write the Parquet file `rows` as another format. `coded` are the columns whose cells are categories."""
-    import pyarrow.parquet
-
     table = pyarrow.parquet.read_table(rows)
     if kind == "xlsx":
         columns = [_plain(table.column(position)) for position in range(len(names))]
@@ -207,8 +210,6 @@ def _write(target: Path, kind: str, own: Sequence[str], names: Sequence[str], pa
 
 
 def _column(cells: Any, name: str, kind: str, about: ColumnLabels, coded: bool) -> _Column:
-    import pyarrow
-
     type_ = cells.type
     if pyarrow.types.is_boolean(type_):
         cells, coded = cells.cast(pyarrow.string()), True
@@ -287,8 +288,6 @@ def _order(label: str) -> tuple[bool, float, str]:
 
 def _plain(cells: Any) -> Any:
     """Return a column for a workbook, as numbers if all its texts are plain numbers."""
-    import pyarrow
-
     if (
         pyarrow.types.is_string(cells.type)
         or pyarrow.types.is_decimal(cells.type)
@@ -318,8 +317,6 @@ def _is_number(value: str) -> bool:
 
 
 def _exact(cells: Any) -> bool:
-    import pyarrow.compute
-
     ends = pyarrow.compute.min_max(cells).as_py()
     return all(end is None or abs(end) <= EXACT for end in ends.values())
 
@@ -336,8 +333,6 @@ def _objects(cells: Any, nothing: object = None) -> Any:
 
 def _day_format(shown: str, kind: str, type_: Any) -> str:
     """Return the format of a date: the source's where it is one of this program, else empty for the writer's own."""
-    from sfumato.data.statistical import DATES, TIMES
-
     known = (DATES if str(type_).startswith("date") else TIMES)[kind][0]
     return shown if known.fullmatch(shown) else ""
 

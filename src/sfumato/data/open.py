@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
+import pyarrow
+import pyarrow.parquet
+
 from sfumato.base.files import Scratch
 from sfumato.base.settings import UNPRINTABLE
 from sfumato.base.trust import note_input
@@ -14,11 +18,10 @@ from sfumato.data.codebook_files import read_codebook
 from sfumato.data.csv import SAMPLE_BYTES, detect
 from sfumato.data.database import Database
 from sfumato.data.engine import open_engine
-from sfumato.data.frame import Frame
+from sfumato.data.frame import Frame, without_categories
 from sfumato.data.labelled_read import converted
-from sfumato.data.settings import FOREIGN, IN_MEMORY, DataSettings, is_database
+from sfumato.data.settings import ENDINGS, FOREIGN, IN_MEMORY, LABELLED, TITLES, DataSettings, is_database
 from sfumato.data.source import TEXT, Column, Source, engine_name
-from sfumato.data.statistical import ENDINGS, LABELLED, TITLES
 from sfumato.errors import DataError, counted, shortened
 
 MOST_COLUMNS = 4_000  # each is looked at by itself, so that many take minutes
@@ -134,9 +137,6 @@ def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
 
 
 def _open_parquet(path: Path, files: list[Path], settings: DataSettings) -> Source:
-    import duckdb
-    import pyarrow.parquet
-
     try:
         _refuse_wide(pyarrow.parquet.read_metadata(files[0]).num_columns, path.name)
         with Scratch() as scratch, duckdb.connect() as connection:
@@ -155,8 +155,6 @@ def _open_parquet(path: Path, files: list[Path], settings: DataSettings) -> Sour
 
 
 def _open_frame(settings: DataSettings, frame: Frame | None) -> Source:
-    import duckdb
-
     if frame is None:
         raise DataError(
             "the table was in memory, so it cannot be opened from a run file",
@@ -293,3 +291,29 @@ def _check_names(source: Source) -> None:
             expected="a header with a name for every column",
             remedy="header = false with names = [...] if the file has no header",
         )
+
+
+def write_frame(source: Source, path: Path) -> Path:
+    """Write a table in memory as Parquet. Raise a `DataError` if a column would be read back differently."""
+    if source.frame is None:
+        raise DataError(f"{source.title} is not in memory", expected="a table in memory")
+    cells = source.frame.table().columns
+    columns = [pyarrow.chunked_array([without_categories(chunk) for chunk in column.chunks]) for column in cells]
+    table = pyarrow.Table.from_arrays(columns, names=list(source.names))
+    try:
+        pyarrow.parquet.write_table(table, path)
+    except (pyarrow.ArrowException, OSError) as error:  # its text may hold values
+        raise DataError(
+            f"the table could not be written as Parquet ({type(error).__name__})",
+            expected="columns that Parquet has a type for, and a folder with free space",
+        ) from None
+    written = open_source(DataSettings(path=str(path), digest="content"))
+    pairs = zip(source.columns, written.columns, strict=True)
+    changed = [ours.name for ours, theirs in pairs if ours.type != theirs.type]
+    if changed or written.fingerprint != source.fingerprint:
+        raise DataError(
+            f"{shortened(changed) or 'the table'} would not be read back from Parquet as it is in memory",
+            expected="columns of numbers, text, dates, times, true or false, categories",
+            remedy="turn the column into text or a number first",
+        )
+    return path

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 
 from sfumato.base.arrays import Counts64
 from sfumato.data.source import Source
@@ -28,8 +30,6 @@ def rows_of(source: Source) -> int:
     if not files:
         return 0
     if source.dialect is None:
-        import pyarrow.parquet
-
         return sum(pyarrow.parquet.ParquetFile(file).metadata.num_rows for file in files)
     return max(sum(_lines(file, source.dialect.header) for file in files), 1)
 
@@ -95,9 +95,6 @@ def _lines(file: Path, header: bool) -> int:
 
 
 def _parquet(files: tuple[Path, ...], wanted: int, target: Path) -> Path:
-    import pyarrow
-    import pyarrow.parquet
-
     opened = [pyarrow.parquet.ParquetFile(file) for file in files]
     groups = [(file, group) for file in opened for group in range(file.metadata.num_row_groups)]
     chosen = [groups[int(position)] for position in np.unique(np.linspace(0, len(groups) - 1, PLACES).round())]

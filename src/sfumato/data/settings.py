@@ -20,6 +20,23 @@ IN_MEMORY = "(a table in memory)"  # the path in the settings of a table in memo
 REFUSED = ("password", "sslpassword", "passfile")
 
 
+# Formats of other programs, whose files are converted before they are read.
+STATISTICAL = ("sav", "dta", "sas7bdat")
+LABELLED = (*STATISTICAL, "xlsx")
+TITLES = {"sav": "SPSS", "dta": "Stata", "sas7bdat": "SAS", "sas7bcat": "SAS", "xlsx": "Excel"}
+ENDINGS = {
+    ".sav": "sav",
+    ".zsav": "sav",
+    ".dta": "dta",
+    ".sas7bdat": "sas7bdat",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+    ".xlsb": "xlsx",
+    ".xls": "xlsx",
+    ".ods": "xlsx",
+}
+
+
 def is_database(path: str) -> bool:
     """Return whether a path names a database.
 

@@ -7,6 +7,7 @@ The mark that a disguised file carries beside itself: FILE.channel.json, with th
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import os
@@ -148,8 +149,6 @@ def transcoded(source: Source, folder: Path) -> Source:
 
 
 def _transcode(file: Path, target: Path, encoding: str) -> None:
-    import gzip
-
     with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as raw:
         reader = io.TextIOWrapper(raw, encoding=encoding, newline=None)  # any line end becomes one
         private = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
+
 from sfumato.base.files import Scratch, sweep
 from sfumato.base.trust import refuse_input
 from sfumato.data.csv import Dialect
@@ -125,8 +127,6 @@ def _refuse_other_rows(result: Any, source: Source) -> None:
 
 def _refuse_other_columns(files: Sequence[Path]) -> None:
     """Refuse files with different columns: Spark takes those of one file and reads NULL where another lacks one."""
-    import pyarrow.parquet
-
     first: list[str] | None = None
     for file in files:
         try:

@@ -10,31 +10,18 @@ import importlib
 import importlib.util
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 
 from sfumato.data.codebook import Codebook, ColumnLabels, code_text
+from sfumato.data.settings import TITLES
 from sfumato.errors import DataError, InputError
-
-STATISTICAL = ("sav", "dta", "sas7bdat")
-LABELLED = (*STATISTICAL, "xlsx")
-TITLES = {"sav": "SPSS", "dta": "Stata", "sas7bdat": "SAS", "sas7bcat": "SAS", "xlsx": "Excel"}
-ENDINGS = {
-    ".sav": "sav",
-    ".zsav": "sav",
-    ".dta": "dta",
-    ".sas7bdat": "sas7bdat",
-    ".xlsx": "xlsx",
-    ".xlsm": "xlsx",
-    ".xlsb": "xlsx",
-    ".xls": "xlsx",
-    ".ods": "xlsx",
-}
 
 
 def needed(module: str, why: str) -> Any:
@@ -62,38 +49,19 @@ TYPES = {
 }
 
 
-class PrivateParquet:
-    """A file that is written in a scratch folder; `types` are Arrow's, one for each column."""
+Write = Callable[[Sequence[pyarrow.Array]], None]
 
-    def __init__(self, path: Path, types: Sequence[Any]) -> None:
-        import pyarrow
-        import pyarrow.parquet
 
-        self.path = path
-        self._schema = pyarrow.schema([(f"c{position}", type_) for position, type_ in enumerate(types)])
-        with suppress(FileNotFoundError):
-            path.unlink()
-        self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
-        self._writer = pyarrow.parquet.ParquetWriter(self._file, self._schema)
-
-    def write(self, arrays: Sequence[Any]) -> None:
-        import pyarrow
-
-        self._writer.write_table(pyarrow.Table.from_arrays(list(arrays), schema=self._schema))
-
-    @property
-    def types(self) -> list[str]:
-        """The types as the engine calls them."""
-        return [TYPES[str(field.type)] for field in self._schema]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._writer.close()
-        self._file.close()
+@contextmanager
+def private_parquet(
+    path: Path, types: Sequence[pyarrow.DataType]
+) -> Iterator[Callable[[Sequence[pyarrow.Array]], None]]:
+    """Write a file in a scratch folder. The function that is returned writes some rows: an array for each type."""
+    schema = pyarrow.schema([(f"c{position}", type_) for position, type_ in enumerate(types)])
+    path.unlink(missing_ok=True)
+    private = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(private, "wb") as file, pyarrow.parquet.ParquetWriter(file, schema) as writer:
+        yield lambda arrays: writer.write_table(pyarrow.Table.from_arrays(list(arrays), schema=schema))
 
 
 CELLS = 4_000_000  # held at a time
@@ -142,7 +110,7 @@ def catalogue(path: Path) -> dict[str, dict[str, str]]:
     try:
         _, meta = reader.read_sas7bcat(str(path), output_format="dict")
     except (reader.ReadstatError, reader.PyreadstatError, ValueError) as error:
-        raise _unreadable(path, "sas7bcat", str(error)) from None
+        raise unreadable_file(path, "sas7bcat", str(error)) from None
     return {
         name: {code_text(_number(value)): str(label) for value, label in labels.items()}
         for name, labels in meta.value_labels.items()
@@ -161,12 +129,12 @@ def _write(
     """Return one pass over the file; `letters` gets the letters of missing values that occur, by column."""
     meta = next(_chunks(reader, path, kind, encoding, rows=1))[1]
     if any(not isinstance(name, str) for name in meta.column_names):
-        raise _unreadable(path, kind, "")
+        raise unreadable_file(path, kind)
     if not meta.column_names:
         raise DataError(f"{path.name} has no columns", expected="a table with rows")
     types = _types(meta, kind, lettered)
     rows = 0
-    with PrivateParquet(target, types) as out:
+    with private_parquet(target, types) as write:
         for columns, _ in _chunks(reader, path, kind, encoding):
             arrays = []
             for name, type_ in zip(meta.column_names, types, strict=True):
@@ -177,7 +145,7 @@ def _write(
                         letters.setdefault(name, set()).update(seen)
                 arrays.append(_array(cells, str(type_), kind, meta, name))
             rows += len(arrays[0])
-            out.write(arrays)
+            write(arrays)
     if rows == 0:
         raise DataError(f"{path.name} has columns and no rows", expected="a table with rows")
     return meta
@@ -201,7 +169,7 @@ def _chunks(
                 size = max(CELLS // max(meta.number_columns or 1, 1), SMALLEST)
             columns, meta = read(str(path), row_offset=start, row_limit=size, **options)
         except (reader.ReadstatError, reader.PyreadstatError, ArithmeticError, ValueError, MemoryError) as error:
-            raise _unreadable(path, kind, str(error)) from None
+            raise unreadable_file(path, kind, str(error)) from None
         count = len(columns[meta.column_names[0]]) if meta.column_names else 0
         if count or start == 0:
             yield columns, meta
@@ -210,7 +178,8 @@ def _chunks(
             return
 
 
-def _unreadable(path: Path, kind: str, text: str) -> DataError:
+def unreadable_file(path: Path, kind: str, text: str = "") -> DataError:
+    """Return the error for a file; `text` is that of its reader."""
     if "encoding" in text or "convert" in text:
         return DataError(
             f"{path.name} holds text that is not in the encoding that it names",
@@ -226,7 +195,6 @@ def _unreadable(path: Path, kind: str, text: str) -> DataError:
 
 def _types(meta: Any, kind: str, lettered: Mapping[str, set[str]]) -> list[Any]:
     """Return the Arrow type of each column: text, numbers, days or moments."""
-    import pyarrow
 
     def type_of(name: str) -> Any:
         if meta.readstat_variable_types[name] == "string" or name in lettered:
@@ -240,8 +208,6 @@ def _types(meta: Any, kind: str, lettered: Mapping[str, set[str]]) -> list[Any]:
 
 
 def _array(cells: Sequence[Any], type_: str, kind: str, meta: Any, name: str) -> Any:
-    import pyarrow
-
     if type_ == "string":
         if meta.readstat_variable_types[name] == "string":
             return pyarrow.array([cell if cell else None for cell in cells], pyarrow.string())
@@ -254,11 +220,10 @@ def _array(cells: Sequence[Any], type_: str, kind: str, meta: Any, name: str) ->
     _, zero, units = (DATES if type_.startswith("date") else TIMES)[kind]
     there = np.isfinite(numbers)
     days = np.where(there, numbers, 0.0) / units + zero
+    there &= np.abs(days) < 10**7
     if type_.startswith("date"):
-        there &= np.abs(days) < 10**7
         result = np.where(there, np.floor(days), 0).astype(np.int32)
         return pyarrow.array(result, pyarrow.int32(), mask=~there).cast(pyarrow.date32())
-    there &= np.abs(days) < 10**7
     whole = np.where(there, numbers, 0.0) * (DAY * 1_000_000 / units)
     moments = np.rint(whole).astype(np.int64) + zero * DAY * 1_000_000
     return pyarrow.array(moments, pyarrow.int64(), mask=~there).cast(pyarrow.timestamp("us"))
