@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 import numpy as np
 
+from sfumato.data.duckdb import DuckEngine
 from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source
 from sfumato.errors import StudyError, nearest
@@ -63,9 +63,7 @@ class Engine(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
 
 def open_engine(name: str = "duckdb", options: EngineOptions | None = None) -> Engine:
@@ -88,8 +86,6 @@ def open_engine(name: str = "duckdb", options: EngineOptions | None = None) -> E
             expected="memory_limit, temp_folder or threads",
             remedy='engine = "spark", or leave them out',
         )
-    from sfumato.data.duckdb import DuckEngine
-
     return DuckEngine(options)
 
 

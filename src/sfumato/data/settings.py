@@ -228,6 +228,12 @@ class EngineOptions(Settings):
         default_factory=dict, description="Settings of Spark for memory, cores, ports and SQL."
     )
 
+    def folder(self) -> str | None:
+        """Return the folder for temporary files, if one is named. It must exist."""
+        if self.temp_folder is not None and not Path(self.temp_folder).is_dir():
+            raise StudyError(f"there is no folder {self.temp_folder}", expected="an existing temp_folder")
+        return self.temp_folder
+
     @model_validator(mode="after")
     def _harmless(self) -> Self:
         """Refuse settings of Spark that can start programs, load classes or change options of the Java machine."""

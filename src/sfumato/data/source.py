@@ -16,7 +16,7 @@ import secrets
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from sfumato.base.formats import read_json
 from sfumato.data.codebook import Codebook
@@ -29,25 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sfumato.data.database import Database
+    from sfumato.data.treatment import Treatment
 
 
 TEXT = "VARCHAR"
-
-
-class Treated(Protocol):
-    """A treatment of a column when it is read. `data.treatment` has the kinds."""
-
-    def sql(self, source: Source, column: Column) -> str:
-        """Return the treated value of a column."""
-
-    def expects(self) -> str:
-        """Return which values can be treated."""
-
-    def type_of(self, column: Column) -> str:
-        """Return the type of the treated column."""
-
-    def labels(self, decimal: str) -> tuple[str, ...]:
-        """Return the labels of bands, from the lowest."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +77,7 @@ class Source:
     held: object = None
     codebook: Codebook = field(default_factory=Codebook, repr=False)
     untreated: Source | None = field(default=None, repr=False)
-    treatments: Mapping[str, Treated] = field(default_factory=dict)
+    treatments: Mapping[str, Treatment] = field(default_factory=dict)
 
     @property
     def title(self) -> str:

@@ -20,19 +20,30 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
+import duckdb
 import numpy as np
+import pyarrow
 
 from sfumato.base.files import Scratch, sweep
 from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source, quoted, transcoded
 from sfumato.data.spark_files import frame, write
-from sfumato.data.treatment import UNTREATED, refuse_untreatable, treated_columns
+from sfumato.data.treatment import attach_treated
 from sfumato.errors import DataError, InputError, SfumatoError, StudyError
+
+with suppress(ImportError):  # `open_session` says what to install
+    from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext, StorageLevel, cloudpickle
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+    from pyspark.sql.functions import arrow_udf, broadcast, monotonically_increasing_id
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 # These settings give SQL text the meaning that it has in DuckDB, on any cluster.
 MEANING = {
@@ -64,16 +75,12 @@ _started: tuple[EngineOptions, Any, Any] | None = None  # options, context, and 
 
 def open_session(options: EngineOptions) -> Any:
     """Return a new session for one engine."""
-    try:
-        from pyspark import SparkContext
-        from pyspark.errors import PySparkException
-        from pyspark.sql import SparkSession
-    except ImportError:
+    if find_spec("pyspark") is None:
         raise InputError(
             "the engine spark needs PySpark, which is not installed",
             expected="the extra spark",
             remedy="pip install 'sfumato[spark]'",
-        ) from None
+        )
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j"):
         logging.getLogger(name).disabled = True  # they write messages with values in them to the standard error
     active = SparkContext._active_spark_context
@@ -106,8 +113,6 @@ def stop() -> None:
     _started = None
     context.stop()
     if gateway is not None and gateway.proc is not None:
-        from pyspark import SparkContext
-
         SparkContext._gateway = SparkContext._jvm = None
         gateway.shutdown()
         gateway.proc.stdin.close()  # Java ends with it
@@ -124,10 +129,6 @@ def _own(options: EngineOptions) -> Any:
         return _started[1]
     stop()
     _refuse_unreachable(options.master)
-    from pyspark import SparkConf, SparkContext
-    from pyspark.errors import PySparkException
-    from pyspark.java_gateway import launch_gateway
-
     conf = SparkConf()
     for name, value in (STARTING | MEANING | _limits(options) | options.conf | MEANING).items():
         conf.set(name, value)
@@ -216,21 +217,18 @@ class SparkEngine:
     ordered = False
 
     def __init__(self, options: EngineOptions) -> None:
-        if options.temp_folder is not None and not Path(options.temp_folder).is_dir():
-            raise StudyError(f"there is no folder {options.temp_folder}", expected="an existing temp_folder")
+        temporary = options.folder()
         self._session = open_session(options)
         self._held: dict[str, Any] = {}
         self._sources: list[Source] = []
         with self._explaining(), _by_value():
             self._define()
-        sweep(options.temp_folder)
-        self._scratch = Scratch(parent=options.temp_folder)
+        sweep(temporary)
+        self._scratch = Scratch(parent=temporary)
         self._folder = self._scratch.path
 
     def _define(self) -> None:
         """Define our functions (data/engine.py). They are lambdas, because PySpark reads annotations in its own way."""
-        from pyspark.sql.functions import arrow_udf
-
         meaning = f"trim(BOTH {quoted(BLANKS)} FROM x)"
         self._session.sql(f"CREATE TEMPORARY FUNCTION trimmed(x STRING) RETURNS STRING RETURN {meaning}")
         self._session.sql("CREATE TEMPORARY FUNCTION digest(x STRING) RETURNS STRING RETURN sha2(x, 256)")
@@ -240,16 +238,8 @@ class SparkEngine:
         self._session.udf.register("float_text", arrow_udf(lambda values: _float_text(values), "string"))
 
     def attach(self, source: Source, view: str) -> None:
-        from pyspark.sql.functions import monotonically_increasing_id
-
         if source.untreated is not None:
-            self.attach(source.untreated, f"{view}{UNTREATED}")
-            refuse_untreatable(self, source, f"{view}{UNTREATED}")
-            cells = treated_columns(source)
-            self.run(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {cells} FROM {view}{UNTREATED}")
-            self.run(
-                f"CREATE OR REPLACE TEMP VIEW {view}_numbered AS SELECT r, {cells} FROM {view}{UNTREATED}_numbered"
-            )
+            attach_treated(self, source, source.untreated, view, "CREATE OR REPLACE TEMP VIEW")
             return
         if source.frame is not None:
             raise StudyError(
@@ -283,9 +273,6 @@ class SparkEngine:
         return {name: result.column(name).to_numpy() for name in result.column_names}
 
     def upload(self, name: str, columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]]) -> None:
-        import pyarrow
-        from pyspark.sql.functions import broadcast
-
         with self._explaining():
             # Ours are small beside the rows: every worker gets them whole, and the rows stay where they are.
             broadcast(self._session.createDataFrame(pyarrow.table(dict(columns)))).createOrReplaceTempView(name)
@@ -299,9 +286,6 @@ class SparkEngine:
         return f"xxhash64({', '.join(f'{cell}, {cell} IS NULL' for cell in cells)})"
 
     def stream(self, sql: str, change: Callable[[Any], Any], view: str, rows: int = 200_000) -> None:
-        import pyarrow
-        from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-
         def changed(batches: Iterator[Any]) -> Iterator[Any]:
             return (change(batch) for batch in batches)
 
@@ -318,18 +302,20 @@ class SparkEngine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for name in list(self._held):
-            with _quietly():
+            try:
                 self._free(name)
+            except Exception as error:
+                # The cluster may have ended, and its memory with it.
+                if not type(error).__module__.startswith(("py4j", "pyspark")) and not isinstance(
+                    error, ConnectionError
+                ):
+                    raise
         self._scratch.close()
 
     def _hold(self, name: str, result: Any) -> None:
         """Keep a temporary table on the workers, in memory or on their disks. A lost part is computed once more."""
-        from pyspark import StorageLevel
-
         before = self._held.get(name)
         result.persist(StorageLevel.MEMORY_AND_DISK)
         result.count()
@@ -346,12 +332,9 @@ class SparkEngine:
     @contextmanager
     def _explaining(self) -> Iterator[None]:
         """Raise our error for an engine's error, whose text would print rows with sensitive values."""
-        from py4j.protocol import Py4JError, Py4JNetworkError
-        from pyspark.errors import PySparkException
-
         try:
             yield
-        except (PySparkException, Py4JError, Py4JNetworkError, ConnectionError) as error:
+        except (PySparkException, Py4JError, ConnectionError) as error:
             raise self._explained(error) from None
 
     def _explained(self, error: Exception) -> SfumatoError:
@@ -398,8 +381,6 @@ class SparkEngine:
 @contextmanager
 def _by_value() -> Iterator[None]:
     """Functions of ours travel to the workers as they are: what is needed there is pyarrow and numpy, not Sfumato."""
-    from pyspark import cloudpickle
-
     package = sys.modules[__name__.partition(".")[0]]
     cloudpickle.register_pickle_by_value(package)
     try:
@@ -408,20 +389,8 @@ def _by_value() -> Iterator[None]:
         cloudpickle.unregister_pickle_by_value(package)
 
 
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Ignore errors while memory of a cluster is freed, because the cluster may have ended."""
-    try:
-        yield
-    except Exception as error:
-        if not type(error).__module__.startswith(("py4j", "pyspark")) and not isinstance(error, ConnectionError):
-            raise
-
-
 def _double_text(values: Any) -> Any:
     """Return doubles as DuckDB and Python write them: with the fewest digits that identify them."""
-    import pyarrow
-
     coded = values.dictionary_encode()
     texts = [None if value is None else repr(value) for value in coded.dictionary.to_pylist()]
     return pyarrow.array(texts, pyarrow.string()).take(coded.indices)
@@ -429,9 +398,6 @@ def _double_text(values: Any) -> Any:
 
 def _float_text(values: Any) -> Any:
     """Return singles as DuckDB writes them. Workers need DuckDB for such columns, because its format is its own."""
-    import duckdb
-    import pyarrow
-
     coded = values.dictionary_encode()
     with duckdb.connect() as connection:
         different = connection.from_arrow(pyarrow.table({"x": coded.dictionary}))

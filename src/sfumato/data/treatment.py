@@ -11,24 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from sfumato.data.cells import cleaned
 from sfumato.data.codebook import Codebook, ColumnLabels
-from sfumato.data.source import TEXT, Column, Source, Treated, quoted
+from sfumato.data.source import TEXT, Column, Source, quoted
 from sfumato.errors import DataError, counted
+
+if TYPE_CHECKING:
+    from sfumato.data.engine import Engine
 
 DateUnit = Literal["day", "month", "quarter", "year", "decade"]
 EXACT = "DECIMAL(30, 12)"
-DECIMALS = 12
-UNTREATED = "_as_read"  # of the view with the values as they are
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
-
-
-class Rows(Protocol):
-    """An engine that answers a query with rows."""
-
-    def rows(self, sql: str) -> list[tuple[object, ...]]: ...
 
 
 @dataclass(frozen=True)
@@ -129,33 +124,33 @@ def exact(number: float) -> Decimal:
     return value.quantize(Decimal(1)) if value == value.to_integral_value() else value.normalize()
 
 
-def treated(source: Source, treatments: Mapping[str, Treated]) -> Source:
+def treated(source: Source, treatments: Mapping[str, Treatment]) -> Source:
     """Return the source with some columns treated wherever it is read; the same source where none is."""
     wanted = {name: treatment for name, treatment in treatments.items() if name in source.names}
     if not wanted:
         return source
     columns = tuple(replace(c, type=wanted[c.name].type_of(c)) if c.name in wanted else c for c in source.columns)
-    labels = {name: ColumnLabels(label=about.label) if name in wanted else about for name, about in _labels(source)}
+    labels = source.codebook.columns
+    labels = {name: ColumnLabels(label=about.label) if name in wanted else about for name, about in labels.items()}
     book = Codebook(labels, source.codebook.title)
     return replace(source, columns=columns, codebook=book, untreated=source, treatments=wanted)
 
 
-def _labels(source: Source) -> list[tuple[str, ColumnLabels]]:
-    return list(source.codebook.columns.items())
-
-
-def treated_columns(source: Source) -> str:
-    """Return the columns of a treated source, as the SELECT list of a query on the view with its values as they are."""
-    before = source.untreated or source
-    return ", ".join(
+def attach_treated(engine: Engine, source: Source, before: Source, view: str, create: str) -> None:
+    """Make a treated source readable as views of the view with its values as they are, those of `before`."""
+    as_read = f"{view}_as_read"
+    engine.attach(before, as_read)
+    _refuse_untreatable(engine, source, before, as_read)
+    cells = ", ".join(
         f"{source.treatments[c.name].sql(before, c)} AS {c.sql}" if c.name in source.treatments else c.sql
         for c in before.columns
     )
+    engine.run(f"{create} {view} AS SELECT {cells} FROM {as_read}")
+    engine.run(f"{create} {view}_numbered AS SELECT r, {cells} FROM {as_read}_numbered")
 
 
-def refuse_untreatable(engine: Rows, source: Source, view: str) -> None:
+def _refuse_untreatable(engine: Engine, source: Source, before: Source, view: str) -> None:
     """Raise unless every value that is not missing can be treated, and none is treated to a code for missing values."""
-    before = source.untreated or source
     names = list(source.treatments)
     counts = []
     for name in names:
