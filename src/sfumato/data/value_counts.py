@@ -67,14 +67,13 @@ def require(source: Source, columns: Sequence[str]) -> None:
 
 def first_row(engine: Engine, source: Source, columns: Sequence[str], cells: Sequence[tuple[str, ...]]) -> int:
     """Return the first row, from 1, of the view raw with one of the combinations, or 0 if rows have no order."""
-    keys = ", ".join(f"{cell_sql(source, name)} AS k{i}" for i, name in enumerate(columns))
-    wanted = " OR ".join(
-        "(" + " AND ".join(f"k{i} = {quoted(value)}" for i, value in enumerate(cell)) + ")" for cell in cells[:200]
-    )
     if not engine.ordered:
         return 0
-    numbered = f"SELECT r, {keys} FROM raw_numbered"
-    return int(engine.rows(f"SELECT min(r) FROM ({numbered}) AS t WHERE {wanted}")[0][0] or 0)
+    keys = ", ".join(f"{cell_sql(source, name)} AS k{i}" for i, name in enumerate(columns))
+    names = ", ".join(f"k{i}" for i in range(len(columns)))
+    wanted = ", ".join(f"({', '.join(map(quoted, cell))})" for cell in cells[:1000])
+    query = f"SELECT min(r) FROM (SELECT r, {keys} FROM raw_numbered) AS t WHERE ({names}) IN ({wanted})"
+    return int(engine.rows(query)[0][0] or 0)
 
 
 def refuse_spellings(engine: Engine, cell: str, view: str, column: str, kind: str) -> None:

@@ -239,59 +239,40 @@ def score_pairs(
 
 
 def single_candidates(search: Search, identifying: Collection[str]) -> list[Candidate]:
-    """Return the candidates for single columns, in the order in which they are counted on all rows."""
+    """Return the candidates for single columns, in the order in which they are counted on all rows.
+
+    A column that is unique for most rows is only tested by its order.
+    """
     candidates = []
     for name, protected in search.questions():
-        candidates += _telling(search, name, protected, name in identifying)
+        ways = [False] * (name not in identifying) + [True] * search.ordered(name)
+        steps = range(max(len(protected.steps), 1))  # the finest first
+        likely = [Candidate((name,), protected, "tells", step, by_order) for step in steps for by_order in ways]
         if protected.status == "generalized" and name in search.kept and name not in identifying:
-            candidates += _following(search, name, protected)
+            ways = [False] + [True] * search.ordered(protected.name)
+            likely += [Candidate((name,), protected, "follows", by_order=by_order) for by_order in ways]
+        candidates += [candidate for candidate in likely if _suggested(search, candidate)]
         if protected.rare is not None:
             candidates.append(Candidate((name,), protected, "finds"))  # some rows may hold too few of them
     return candidates
 
 
-def _telling(search: Search, name: str, protected: Protected, identifying: bool) -> list[Candidate]:
-    """Return candidates from the finest step on. A column that is unique for most rows is only tested by its order."""
-    ways = [False] * (not identifying) + [True] * search.ordered(name)
-    return [
-        Candidate((name,), protected, "tells", step, by_order)
-        for step in range(max(len(protected.steps), 1))
-        for by_order in ways
-        if search.suggests(_guessed(search, name, protected, step, by_order), _rows_for(search, name, by_order))
-    ]
-
-
-def _following(search: Search, name: str, protected: Protected) -> list[Candidate]:
-    ways = [False] + [True] * search.ordered(protected.name)
-    return [
-        Candidate((name,), protected, "follows", 0, by_order)
-        for by_order in ways
-        if search.suggests(_follows(search, name, protected, by_order), _rows_for(search, protected.name, by_order))
-    ]
-
-
-def _rows_for(search: Search, given: str, by_order: bool) -> Look:
-    return search.looks.sample if by_order else search.looks.given(given)
-
-
-def _guessed(search: Search, name: str, protected: Protected, step: int, by_order: bool) -> Guess:
-    look = _rows_for(search, name, by_order)
-    columns = search.steps(look, protected)
+def _suggested(search: Search, candidate: Candidate) -> bool:
+    """Return whether some rows suggest that a column reveals another, or follows from it."""
+    (name,), protected, follows = candidate.kept, candidate.protected, candidate.way == "follows"
+    given = protected.name if follows else name
+    look = search.looks.sample if candidate.by_order else search.looks.given(given)
+    labels = search.steps(look, protected)
     rows = ~look.missing[protected.name]
-    if not by_order:
-        return guess_by_value(look.codes[name][rows], columns[step][rows], columns[-1][rows])
-    rows &= np.isfinite(look.numbers[name])
-    return guess_by_order(look.numbers[name][rows], columns[step][rows], columns[-1][rows])
-
-
-def _follows(search: Search, name: str, protected: Protected, by_order: bool) -> Guess:
-    look = _rows_for(search, protected.name, by_order)
-    columns = search.steps(look, protected)
-    rows = ~look.missing[name] & ~look.missing[protected.name]
-    if not by_order:
-        return guess_by_value(columns[0][rows], look.codes[name][rows], columns[-1][rows])
-    rows &= np.isfinite(look.numbers[protected.name])
-    return guess_by_order(look.numbers[protected.name][rows], look.codes[name][rows], columns[-1][rows])
+    if follows:
+        rows &= ~look.missing[name]
+    target = look.codes[name] if follows else labels[candidate.step]
+    if candidate.by_order:
+        rows &= np.isfinite(look.numbers[given])
+        guess = guess_by_order(look.numbers[given][rows], target[rows], labels[-1][rows])
+    else:
+        guess = guess_by_value(look.codes[given][rows], target[rows], labels[-1][rows])
+    return search.suggests(guess, look)
 
 
 FEW = 20  # different numbers that a column must have for a sum to be looked for

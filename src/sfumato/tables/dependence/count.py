@@ -377,8 +377,7 @@ def count_on_line(engine: Engine, rows: str, line: Line, numbers: Sequence[str],
     for offset in (0.0, near):
         bins = f"floor((y + {_number(offset)}) / {_number(2 * near)})"
         counted = f"SELECT g, {bins} AS b, count(*) AS n FROM lined WHERE {whole} GROUP BY g, {bins}"
-        best = f"SELECT g, max(n) AS m FROM ({counted}) AS t GROUP BY g"
-        base = max(base, int(engine.rows(f"SELECT CAST(coalesce(sum(m), 0) AS BIGINT) FROM ({best}) AS u")[0][0]))
+        base = max(base, _count_majority(engine, counted))
     return Guess(int(tried), int(right), base)
 
 

@@ -87,7 +87,7 @@ def hold(engine: Engine, names: Sequence[str], wanted: Collection[str]) -> None:
 
 def confirm(engine: Engine, source: Source, search: Search, candidate: Candidate) -> Dependence | None:
     """Return the dependence if it holds on all rows."""
-    column, names, dates = candidate.protected, search.names, search.looks.dates
+    column, names = candidate.protected, search.names
     target = f"t{names.index(column.name)}"
     given = [f"t{names.index(name)}" for name in candidate.kept]
     steps = [f"m.s{i + 1} AS s{i + 1}" for i in range(len(column.steps))]
@@ -95,53 +95,37 @@ def confirm(engine: Engine, source: Source, search: Search, candidate: Candidate
     joined = f" LEFT JOIN labels{search.protected.index(column)} AS m ON a.{target} = m.value" if steps else ""
     rows = f"SELECT {', '.join(['a.*', *steps, f'{label} AS g'])} FROM held_cells AS a{joined} WHERE a.{target} <> ''"
     if candidate.way == "finds":
-        return _finds(engine, candidate, rows, given[0], target)
-    number = number_sql(source, target, column.name in dates)
-    numbers = [number_sql(source, cell, name in dates) for cell, name in zip(given, candidate.kept, strict=True)]
-    if candidate.line is not None:
-        guess = count_on_line(engine, rows, candidate.line, numbers, number, candidate.near)
-    elif candidate.way == "follows":
-        rows += f" AND a.{given[0]} <> ''"
-        if candidate.by_order:
-            guess = count_by_order(engine, rows, number, given[0], "g")
-        else:
-            guess = count_by_value(engine, rows, [target], given[0], "g")
-    else:
-        guessed = f"s{candidate.step}" if candidate.step else target
-        if candidate.by_order:
-            guess = count_by_order(engine, rows, numbers[0], guessed, "g")
-        else:
-            guess = count_by_value(engine, rows, given, guessed, "g")
+        there, hits = count_rare(engine, rows, given[0], target, column.rare or "")
+        if hits <= FOUND * there:
+            return None
+        return Dependence(candidate.kept, column.name, column.status, "finds", "nearly", hits / there, 0.0, there)
+    guess = _counted(engine, source, search, candidate, rows)
     if not guess.tells() or (len(given) == 2 and not adds(guess.share, candidate.alone)):
         return None
-    kind = _kind(engine, given, target) if _by_value(candidate) else _exact(guess, candidate)
-    return Dependence(
-        candidate.kept,
-        column.name,
-        column.status,
-        candidate.way,
-        kind,
-        guess.share,
-        guess.base_share,
-        guess.rows,
-        candidate.step,
-    )
+    if not candidate.by_order and candidate.line is None:
+        kind = _kind(engine, given, target)
+    else:
+        kind = "many_to_one" if guess.right == guess.rows and candidate.exact else "nearly"
+    shares = guess.share, guess.base_share, guess.rows
+    return Dependence(candidate.kept, column.name, column.status, candidate.way, kind, *shares, candidate.step)
 
 
-def _finds(engine: Engine, candidate: Candidate, rows: str, given: str, target: str) -> Dependence | None:
-    column = candidate.protected
-    there, hits = count_rare(engine, rows, given, target, column.rare or "")
-    if hits <= FOUND * there:
-        return None
-    return Dependence(candidate.kept, column.name, column.status, "finds", "nearly", hits / there, 0.0, there)
-
-
-def _by_value(candidate: Candidate) -> bool:
-    return not candidate.by_order and candidate.line is None
-
-
-def _exact(guess: Guess, candidate: Candidate) -> Kind:
-    return "many_to_one" if guess.right == guess.rows and candidate.exact else "nearly"
+def _counted(engine: Engine, source: Source, search: Search, candidate: Candidate, rows: str) -> Guess:
+    """Return the guesses of a candidate, counted in the way that it names on a query's rows."""
+    names = (candidate.protected.name, *candidate.kept)
+    target, *given = (f"t{search.names.index(name)}" for name in names)
+    dates = [name in search.looks.dates for name in names]
+    number, *numbers = (number_sql(source, *each) for each in zip((target, *given), dates, strict=True))
+    if candidate.line is not None:
+        return count_on_line(engine, rows, candidate.line, numbers, number, candidate.near)
+    if candidate.way == "follows":
+        rows += f" AND a.{given[0]} <> ''"
+        given, guessed, numbers = [target], given[0], [number]
+    else:
+        guessed = f"s{candidate.step}" if candidate.step else target
+    if candidate.by_order:
+        return count_by_order(engine, rows, numbers[0], guessed, "g")
+    return count_by_value(engine, rows, given, guessed, "g")
 
 
 def _kind(engine: Engine, given: Sequence[str], target: str) -> Kind:
@@ -149,12 +133,10 @@ def _kind(engine: Engine, given: Sequence[str], target: str) -> Kind:
     keys = ", ".join(given)
     pairs = f"SELECT {keys}, {target} AS v FROM held_cells WHERE {target} <> '' GROUP BY {keys}, {target}"
     both, values = engine.rows(f"SELECT count(*), count(DISTINCT v) FROM ({pairs}) AS t")[0]
-    sides = engine.rows(
-        f"SELECT count(*) FROM (SELECT {keys} FROM held_cells WHERE {target} <> '' GROUP BY {keys}) AS t"
-    )
-    if both == values == sides[0][0]:
+    sides = engine.rows(f"SELECT count(*) FROM (SELECT DISTINCT {keys} FROM ({pairs}) AS t) AS u")[0][0]
+    if both == values == sides:
         return "one_to_one"
-    return "many_to_one" if both in (values, sides[0][0]) else "nearly"
+    return "many_to_one" if both in (values, sides) else "nearly"
 
 
 UNIQUE = 0.5  # the share of rows with a value of their own from which a column is identifying
