@@ -197,7 +197,7 @@ def _from_csv(raw: bytes, name: str) -> Codebook:
     return _book(entries.items(), name)
 
 
-def _from_json(content: Any, name: str) -> Codebook:
+def _from_json(content: object, name: str) -> Codebook:
     """Return columns by name, each with label, values and missing; or a list of such columns, as a release has it."""
     if isinstance(content, dict) and isinstance(content.get("columns"), list | dict):
         content = content["columns"]
@@ -208,7 +208,7 @@ def _from_json(content: Any, name: str) -> Codebook:
     raise DataError(f"{name} does not describe columns", expected='{"sex": {"label": "Sex", "values": {"1": "male"}}}')
 
 
-def _book(entries: Iterable[tuple[str, Mapping[str, Any]]], name: str) -> Codebook:
+def _book(entries: Iterable[tuple[str, Mapping[str, object]]], name: str) -> Codebook:
     result = {}
     for column, entry in entries:
         values, missing = entry.get("values") or {}, entry.get("missing") or ()

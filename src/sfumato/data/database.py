@@ -15,7 +15,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pyarrow
@@ -23,6 +23,11 @@ import pyarrow
 from sfumato.base.trust import note_input
 from sfumato.data.settings import SQLITE, DataSettings, connectable, quoted_name, quoted_table
 from sfumato.errors import DataError, InputError, StudyError, nearest, shortened
+
+if TYPE_CHECKING:
+    from adbc_driver_manager.dbapi import Connection, Cursor
+
+    from sfumato.data.source import Source
 
 # Words of a driver's message or its SQLSTATE; what we say of it; what was expected; what to try.
 FAILURES = (
@@ -101,7 +106,7 @@ def broke_off(title: str) -> DataError:
     )
 
 
-def driver(path: str) -> tuple[Callable[..., Any], type[Exception]]:
+def driver(path: str) -> tuple[Callable[[str], Connection], type[Exception]]:
     """Return the function that connects to a database, and the error class of the driver."""
     try:
         from adbc_driver_manager import Error
@@ -168,7 +173,7 @@ MISSING_TABLE = re.compile(r"SQLSTATE: 42P01|no such table")
 class Database:
     """A table or a query of a database. `digest` is the digest of the rows that were read last by `scan`."""
 
-    def __init__(self, settings: DataSettings, folder: Path, scan: Callable[[Any], None]) -> None:
+    def __init__(self, settings: DataSettings, folder: Path, scan: Callable[[Source], None]) -> None:
         self.scan = scan
         self.path, self.table = settings.path, settings.table
         self.sqlite = settings.path.startswith(SQLITE)
@@ -212,7 +217,7 @@ class Database:
             return [str(row[0]) for row in cursor.fetchall()]
 
     @contextmanager
-    def batches(self) -> Iterator[tuple[Any, list[DataError]]]:
+    def batches(self) -> Iterator[tuple[pyarrow.RecordBatchReader, list[DataError]]]:
         """Return the rows as an Arrow reader, and a list that holds an error if they end too early.
 
         Columns are `mark` (rows with 0 are the table's), then `c0`, `c1`, …
@@ -240,7 +245,7 @@ class Database:
         self.digest = result.hexdigest()
 
     @contextmanager
-    def _connected(self) -> Iterator[Any]:
+    def _connected(self) -> Iterator[Cursor]:
         connect, error_type = driver(self.path)
         try:
             with connect(self._address) as connection, connection.cursor() as cursor:
@@ -268,7 +273,7 @@ class Database:
             else:
                 self._look_at_types(schema)
 
-    def _look_at_types(self, schema: Any) -> None:
+    def _look_at_types(self, schema: pyarrow.Schema) -> None:
         for field in schema:
             about = field.metadata or {}
             kind, cell = about.get(b"POSTGRESQL:type", b"").decode(), quoted_name(field.name)
@@ -277,7 +282,7 @@ class Database:
             exact = _decimal(int(about.get(b"POSTGRESQL:typmod", b"-1")))
             self.types.append(exact if kind == "numeric" else PLAIN.get(kind, "VARCHAR"))
 
-    def _look_at_cells(self, cursor: Any) -> None:
+    def _look_at_cells(self, cursor: Cursor) -> None:
         cells = [quoted_name(name) for name in self.names]
         cursor.execute("SELECT " + ", ".join(f"max({KINDS.format(cell)})" for cell in cells) + f" {self._from}")
         kinds = [int(kind or 0) for kind in cursor.fetchone()]
@@ -295,11 +300,11 @@ class Database:
             self._first += f", {sample}"
 
 
-def _renamed(reader: Any, title: str, failed: list[DataError]) -> Any:
+def _renamed(reader: pyarrow.RecordBatchReader, title: str, failed: list[DataError]) -> pyarrow.RecordBatchReader:
     kinds = [field.type for field in reader.schema]
     schema = pyarrow.schema([("mark", kinds[0]), *((f"c{position}", kind) for position, kind in enumerate(kinds[1:]))])
 
-    def batches() -> Iterator[Any]:
+    def batches() -> Iterator[pyarrow.RecordBatch]:
         try:
             for batch in reader:
                 yield pyarrow.record_batch(batch.columns, schema=schema)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import duckdb
-import numpy as np
 import pyarrow
 
 from sfumato.base.arrays import arrow_table
@@ -19,7 +18,7 @@ from sfumato.base.progress import Recorder, active
 from sfumato.data.csv import NATIVE_ENCODINGS, not_in_encoding
 from sfumato.data.database import Database
 from sfumato.data.settings import EngineOptions, quoted_name
-from sfumato.data.source import Source, engine_name, transcoded
+from sfumato.data.source import Arrays, Cells, Change, Row, Source, engine_name, transcoded
 from sfumato.data.treatment import attach_treated
 from sfumato.errors import DataError, InputError, MemoryLimitError, SfumatoError, StudyError, counted
 
@@ -82,7 +81,7 @@ class DuckEngine:
                 "the engine refuses its options", expected='memory_limit such as "2GB", threads from 1'
             ) from error
         self._sources: list[Source] = []
-        self._frames: dict[str, Any] = {}
+        self._frames: dict[str, pyarrow.Table] = {}
 
     def _bound(self) -> None:
         """Keep to the limit of the process, unless the engine's own is lower."""
@@ -138,15 +137,15 @@ class DuckEngine:
         with self._watched():
             self._connection.execute(sql)
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str) -> list[Row]:
         with self._watched():
             return self._connection.execute(sql).fetchall()
 
-    def arrays(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
+    def arrays(self, sql: str) -> Arrays:
         with self._watched():
             return dict(self._connection.execute(sql).fetchnumpy())
 
-    def upload(self, name: str, columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]]) -> None:
+    def upload(self, name: str, columns: Mapping[str, Cells]) -> None:
         self._connection.register("uploaded", arrow_table(columns))
         self.run(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM uploaded")
         self._connection.unregister("uploaded")
@@ -174,7 +173,7 @@ class DuckEngine:
     def hashed(self, cells: Sequence[str]) -> str:
         return f"hash({', '.join(cells)})"
 
-    def stream(self, sql: str, change: Callable[[Any], Any], view: str, rows: int = 200_000) -> None:
+    def stream(self, sql: str, change: Change, view: str, rows: int = 200_000) -> None:
         with self._watched():
             # A second cursor reads while the first one writes; what is held at a time is a batch.
             self._reading = self._connection.cursor()

@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
@@ -230,7 +231,7 @@ class Labels:
     labels: Sequence[str | None]
     codes: Counts64
 
-    def values(self) -> np.ndarray[Any, Any]:
+    def values(self) -> npt.NDArray[np.object_]:
         held = np.empty(len(self.labels), dtype=object)
         held[:] = self.labels
         return held[self.codes]
@@ -274,7 +275,7 @@ def _pandas(native: Any, rows: Counts64, places: Sequence[int], recoded: Mapping
         if isinstance(column, Numbers):
             out.isetitem(at, pandas.Series(column.values, index=out.index))
             continue
-        values: Any = column.values()
+        values = column.values()
         if isinstance(was, pandas.CategoricalDtype):
             values = pandas.Categorical(values, categories=column.categories)
         text = isinstance(was, pandas.StringDtype) or str(was) == "string[pyarrow]"
@@ -298,7 +299,9 @@ def _polars(native: Any, rows: Counts64, places: Sequence[int], recoded: Mapping
     return native.select(names)[rows].with_columns(columns)
 
 
-def _recoded_arrow(table: Any, rows: Counts64, places: Sequence[int], recoded: Mapping[int, Labels | Numbers]) -> Any:
+def _recoded_arrow(
+    table: pa.Table, rows: Counts64, places: Sequence[int], recoded: Mapping[int, Labels | Numbers]
+) -> pa.Table:
     out = {}
     for position in places:
         name, cells = table.column_names[position], table.column(position)

@@ -10,7 +10,6 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sfumato.base.text import percent
 from sfumato.data.cells import cleaned, numeric
@@ -137,7 +136,7 @@ class ColumnProfile:
         """The share of the records that have a value of their own."""
         return self.uniques / max(self.present, 1)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "rows": self.rows,
             "missing": self.missing,
@@ -258,7 +257,7 @@ class MissingCost:
             f"{'matches' if self.cells == 1 else 'match'} any value",
         }
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         figures = ("records", "cells", "left_out", "left_out_now", "rows")
         return {"columns": list(self.columns), **{name: getattr(self, name) for name in figures}} | {
             "rules": self.sentences()
@@ -319,12 +318,12 @@ def _rows(engine: Engine, source: Source, which: str) -> list[list[str | None]]:
     return [list(row) for row in engine.rows(f"SELECT * FROM (SELECT {cells} FROM raw) AS clean {which}")]
 
 
-def spreads(engine: Engine, source: Source, columns: Sequence[ColumnProfile]) -> list[dict[str, Any]]:
+def spreads(engine: Engine, source: Source, columns: Sequence[ColumnProfile]) -> list[dict[str, object]]:
     """Return the distribution of each profiled column: numbers in equal bins, other values by frequency."""
     return [_spread(engine, source, column) for column in columns]
 
 
-def _spread(engine: Engine, source: Source, column: ColumnProfile) -> dict[str, Any]:
+def _spread(engine: Engine, source: Source, column: ColumnProfile) -> dict[str, object]:
     position = source.column(column.name).sql
     low, high = column.lowest, column.highest
     if column.kind in ("whole", "number") and low is not None and high is not None and column.distinct > TOP:
@@ -342,13 +341,13 @@ def _spread(engine: Engine, source: Source, column: ColumnProfile) -> dict[str, 
     }
 
 
-def _binned(engine: Engine, source: Source, position: str, low: float, high: float, *, whole: bool) -> dict[str, Any]:
+def _binned(engine: Engine, source: Source, cell: str, low: float, high: float, *, whole: bool) -> dict[str, object]:
     wide = (high - low) / BINS
     if whole:  # bins of whole numbers hold equally many of them
         wide = max(float(-(-(high - low + 1) // BINS)), 1.0)
     wide = wide or 1.0
     bins = min(int((high - low) / wide) + 1, BINS)
-    value = numeric(source, position)
+    value = numeric(source, cell)
     result = engine.rows(
         f"SELECT least(CAST(floor(({value} - {low!r}) / {wide!r}) AS BIGINT), {bins - 1}) AS b, count(*) FROM profiled "
         f"WHERE {value} BETWEEN {low!r} AND {high!r} GROUP BY b"

@@ -13,10 +13,14 @@ import io
 import os
 import re
 import secrets
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
 
 from sfumato.base.formats import read_json
 from sfumato.data.codebook import Codebook
@@ -26,13 +30,15 @@ from sfumato.data.settings import DataSettings
 from sfumato.errors import DataError, InputError, MeasureError, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from sfumato.data.database import Database
     from sfumato.data.treatment import Treatment
 
 
 TEXT = "VARCHAR"
+Row = tuple[Any, ...]  # of a result: its types are those of the query
+Cells = Sequence[Any] | np.ndarray[Any, Any]
+Arrays = dict[str, np.ndarray[Any, Any]]
+Change = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 @dataclass(frozen=True)

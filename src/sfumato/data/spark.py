@@ -19,29 +19,29 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import duckdb
-import numpy as np
 import pyarrow
 
 from sfumato.base.files import Scratch, sweep
 from sfumato.data.settings import EngineOptions
-from sfumato.data.source import Source, quoted, transcoded
+from sfumato.data.source import Arrays, Cells, Change, Row, Source, quoted, transcoded
 from sfumato.data.spark_files import frame, write
 from sfumato.data.treatment import attach_treated
 from sfumato.errors import DataError, InputError, SfumatoError, StudyError
 
 with suppress(ImportError):  # `open_session` says what to install
+    from py4j.java_gateway import JavaGateway
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext, StorageLevel, cloudpickle
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.functions import arrow_udf, broadcast, monotonically_increasing_id
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
@@ -70,10 +70,11 @@ SIZE = re.compile(r"(\d+)\s*([kmgt])i?b?", re.IGNORECASE)
 
 ENDS = 30  # seconds that Java has to end by itself
 
-_started: tuple[EngineOptions, Any, Any] | None = None  # options, context, and the gateway if it was started here
+# Options, context, and the gateway if it was started here.
+_started: tuple[EngineOptions, SparkContext, JavaGateway | None] | None = None
 
 
-def open_session(options: EngineOptions) -> Any:
+def open_session(options: EngineOptions) -> SparkSession:
     """Return a new session for one engine."""
     if find_spec("pyspark") is None:
         raise InputError(
@@ -122,7 +123,7 @@ def stop() -> None:
             gateway.proc.kill()
 
 
-def _own(options: EngineOptions) -> Any:
+def _own(options: EngineOptions) -> SparkContext:
     """Return the context of ours for these options, started unless it runs."""
     global _started
     if _started is not None and _started[0] == options and _running(_started[1]):
@@ -149,7 +150,7 @@ def _own(options: EngineOptions) -> Any:
     return context
 
 
-def _running(context: Any) -> bool:
+def _running(context: SparkContext) -> bool:
     return context._jsc is not None and not context._jsc.sc().isStopped()
 
 
@@ -219,7 +220,7 @@ class SparkEngine:
     def __init__(self, options: EngineOptions) -> None:
         temporary = options.folder()
         self._session = open_session(options)
-        self._held: dict[str, Any] = {}
+        self._held: dict[str, DataFrame] = {}
         self._sources: list[Source] = []
         with self._explaining(), _by_value():
             self._define()
@@ -263,16 +264,16 @@ class SparkEngine:
             else:
                 self._session.sql(sql)
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str) -> list[Row]:
         with self._explaining():
             return [tuple(row) for row in self._session.sql(sql).collect()]
 
-    def arrays(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
+    def arrays(self, sql: str) -> Arrays:
         with self._explaining():
             result = self._session.sql(sql).toArrow()
         return {name: result.column(name).to_numpy() for name in result.column_names}
 
-    def upload(self, name: str, columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]]) -> None:
+    def upload(self, name: str, columns: Mapping[str, Cells]) -> None:
         with self._explaining():
             # Ours are small beside the rows: every worker gets them whole, and the rows stay where they are.
             broadcast(self._session.createDataFrame(pyarrow.table(dict(columns)))).createOrReplaceTempView(name)
@@ -285,8 +286,8 @@ class SparkEngine:
         # A missing cell alone would leave the hash as it is, wherever it stood.
         return f"xxhash64({', '.join(f'{cell}, {cell} IS NULL' for cell in cells)})"
 
-    def stream(self, sql: str, change: Callable[[Any], Any], view: str, rows: int = 200_000) -> None:
-        def changed(batches: Iterator[Any]) -> Iterator[Any]:
+    def stream(self, sql: str, change: Change, view: str, rows: int = 200_000) -> None:
+        def changed(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
             return (change(batch) for batch in batches)
 
         folder = self._folder / f"stream-{view}"
@@ -314,7 +315,7 @@ class SparkEngine:
                     raise
         self._scratch.close()
 
-    def _hold(self, name: str, result: Any) -> None:
+    def _hold(self, name: str, result: DataFrame) -> None:
         """Keep a temporary table on the workers, in memory or on their disks. A lost part is computed once more."""
         before = self._held.get(name)
         result.persist(StorageLevel.MEMORY_AND_DISK)
@@ -389,14 +390,14 @@ def _by_value() -> Iterator[None]:
         cloudpickle.unregister_pickle_by_value(package)
 
 
-def _double_text(values: Any) -> Any:
+def _double_text(values: pyarrow.Array) -> pyarrow.Array:
     """Return doubles as DuckDB and Python write them: with the fewest digits that identify them."""
     coded = values.dictionary_encode()
     texts = [None if value is None else repr(value) for value in coded.dictionary.to_pylist()]
     return pyarrow.array(texts, pyarrow.string()).take(coded.indices)
 
 
-def _float_text(values: Any) -> Any:
+def _float_text(values: pyarrow.Array) -> pyarrow.Array:
     """Return singles as DuckDB writes them. Workers need DuckDB for such columns, because its format is its own."""
     coded = values.dictionary_encode()
     with duckdb.connect() as connection:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow.parquet
 
@@ -16,6 +16,9 @@ from sfumato.data.duckdb import DuckEngine
 from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source
 from sfumato.errors import DataError, InputError, StudyError, counted, shortened
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 CHARSETS = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1"}
 PATTERN = re.compile(r"([\\*?\[\]{}])")
@@ -38,7 +41,7 @@ TYPES = {
 }
 
 
-def frame(session: Any, source: Source) -> Any:
+def frame(session: SparkSession, source: Source) -> DataFrame:
     """Return a source as a data frame with the columns `c0`, `c1`, …"""
     if source.database is not None:
         raise StudyError(
@@ -77,7 +80,7 @@ def _is_utf_8(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _reading(dialect: Dialect) -> dict[str, Any]:
+def _reading(dialect: Dialect) -> dict[str, str | int | bool]:
     return _writing(dialect) | {
         "encoding": CHARSETS[dialect.encoding],
         "mode": "FAILFAST",
@@ -86,7 +89,7 @@ def _reading(dialect: Dialect) -> dict[str, Any]:
     }
 
 
-def _writing(dialect: Dialect) -> dict[str, Any]:
+def _writing(dialect: Dialect) -> dict[str, str | int | bool]:
     quote = dialect.quote or "\0"
     return {
         "sep": dialect.separator,
@@ -100,7 +103,7 @@ def _writing(dialect: Dialect) -> dict[str, Any]:
     }
 
 
-def _refuse_other_rows(result: Any, source: Source) -> None:
+def _refuse_other_rows(result: DataFrame, source: Source) -> None:
     """Refuse files whose rows DuckDB would not read: Spark accepts open quotes, blank lines and wrong encodings.
 
     DuckDB reads the file once, as the fingerprint does, and reports the wrong line.
@@ -157,7 +160,7 @@ def _refuse_types(source: Source, kinds: Sequence[str] | None) -> None:
         )
 
 
-def write(frame: Any, path: Path, dialect: Dialect | None) -> None:
+def write(frame: DataFrame, path: Path, dialect: Dialect | None) -> None:
     """Write a data frame as a folder of parts in its order.
 
     A task that is repeated, because a worker was lost or slow, must not leave rows twice. So each attempt writes under

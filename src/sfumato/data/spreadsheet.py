@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
-from typing import Any
 from xml.parsers import expat
 
 import pyarrow
@@ -26,6 +25,7 @@ from sfumato.data.settings import TITLES, DataSettings
 from sfumato.data.statistical import needed, private_parquet
 from sfumato.errors import DataError, counted, nearest, shortened
 
+Cell = str | float | bool | date | datetime | time | timedelta
 MOST_BYTES = 1 << 30  # of a workbook when it is unpacked; a full sheet of twenty columns has less
 MOST_CELLS = 50_000_000  # from the first cell of a sheet to its last; a full sheet has 47 columns then
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of the format; a reader takes memory for references beyond, too
@@ -103,7 +103,7 @@ def _sheet(names: Sequence[str], asked: str | None, path: Path) -> str:
     return asked
 
 
-def _named(rows: list[list[Any]], settings: DataSettings, path: Path) -> tuple[list[str], list[list[Any]]]:
+def _named(rows: list[list[Cell]], settings: DataSettings, path: Path) -> tuple[list[str], list[list[Cell]]]:
     """Return the names of the columns and the rows below them, without empty rows and columns around the table."""
     first = next((position for position, row in enumerate(rows) if any(cell != "" for cell in row)), None)
     if settings.header_row is not None:
@@ -145,12 +145,13 @@ def _letters(position: int) -> str:
     return (_letters(position // 26 - 1) if position >= 26 else "") + chr(ord("A") + position % 26)
 
 
-def _column(cells: Sequence[Any]) -> Any:
+def _column(cells: Sequence[Cell]) -> pyarrow.Array:
     """Return a column as Arrow: numbers, days, moments or truth values where all cells are such; else text."""
     present = {type(cell) for cell in cells if cell != ""}
     whole = [None if cell == "" else cell for cell in cells]
     if present and present <= {int, float}:
-        return pyarrow.array([None if cell is None else float(cell) for cell in whole], pyarrow.float64())
+        numbers = [float(cell) if isinstance(cell, int | float) else None for cell in cells]
+        return pyarrow.array(numbers, pyarrow.float64())
     if present == {bool}:
         return pyarrow.array(whole, pyarrow.bool_())
     if present == {date}:

@@ -13,7 +13,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow
@@ -24,7 +25,7 @@ from sfumato.data.settings import TITLES
 from sfumato.errors import DataError, InputError
 
 
-def needed(module: str, why: str) -> Any:
+def needed(module: str, why: str) -> ModuleType:
     """Return a module of the extra; an error that says how to install it where it is not there."""
     require(module, why)
     return importlib.import_module(module)
@@ -49,6 +50,10 @@ TYPES = {
 }
 
 
+if TYPE_CHECKING:
+    from pyreadstat import metadata_container
+
+Cell = str | float | None
 Write = Callable[[Sequence[pyarrow.Array]], None]
 
 
@@ -118,14 +123,14 @@ def catalogue(path: Path) -> dict[str, dict[str, str]]:
 
 
 def _write(
-    reader: Any,
+    reader: ModuleType,
     path: Path,
     kind: str,
     target: Path,
     encoding: str | None,
     lettered: Mapping[str, set[str]],
     letters: dict[str, set[str]],
-) -> Any:
+) -> metadata_container:
     """Return one pass over the file; `letters` gets the letters of missing values that occur, by column."""
     meta = next(_chunks(reader, path, kind, encoding, rows=1))[1]
     if any(not isinstance(name, str) for name in meta.column_names):
@@ -152,8 +157,8 @@ def _write(
 
 
 def _chunks(
-    reader: Any, path: Path, kind: str, encoding: str | None, rows: int = 0
-) -> Iterator[tuple[Mapping[str, Sequence[Any]], Any]]:
+    reader: ModuleType, path: Path, kind: str, encoding: str | None, rows: int = 0
+) -> Iterator[tuple[Mapping[str, Sequence[Cell]], metadata_container]]:
     """Chunks of the file with what it says of itself; with `rows`, only so many from its beginning."""
     read = getattr(reader, READERS[kind])
     options = {"output_format": "dict", "user_missing": True, "disable_datetime_conversion": True}
@@ -193,10 +198,10 @@ def unreadable_file(path: Path, kind: str, text: str = "") -> DataError:
     )
 
 
-def _types(meta: Any, kind: str, lettered: Mapping[str, set[str]]) -> list[Any]:
+def _types(meta: metadata_container, kind: str, lettered: Mapping[str, set[str]]) -> list[pyarrow.DataType]:
     """Return the Arrow type of each column: text, numbers, days or moments."""
 
-    def type_of(name: str) -> Any:
+    def type_of(name: str) -> pyarrow.DataType:
         if meta.readstat_variable_types[name] == "string" or name in lettered:
             return pyarrow.string()
         shown = meta.original_variable_types[name] or ""
@@ -207,7 +212,7 @@ def _types(meta: Any, kind: str, lettered: Mapping[str, set[str]]) -> list[Any]:
     return [type_of(name) for name in meta.column_names]
 
 
-def _array(cells: Sequence[Any], type_: str, kind: str, meta: Any, name: str) -> Any:
+def _array(cells: Sequence[Cell], type_: str, kind: str, meta: metadata_container, name: str) -> pyarrow.Array:
     if type_ == "string":
         if meta.readstat_variable_types[name] == "string":
             return pyarrow.array([cell if cell else None for cell in cells], pyarrow.string())
@@ -229,14 +234,14 @@ def _array(cells: Sequence[Any], type_: str, kind: str, meta: Any, name: str) ->
     return pyarrow.array(moments, pyarrow.int64(), mask=~there).cast(pyarrow.timestamp("us"))
 
 
-def _lettered(cell: Any) -> str | None:
+def _lettered(cell: Cell) -> str | None:
     """Return a number as text, a letter for a missing value with a point before."""
     if cell is None or cell != cell:
         return None
     return f".{cell}" if isinstance(cell, str) else code_text(float(cell))
 
 
-def _codebook(meta: Any, letters: Mapping[str, set[str]]) -> Codebook:
+def _codebook(meta: metadata_container, letters: Mapping[str, set[str]]) -> Codebook:
     result = {}
     for name in meta.column_names:
         text = meta.readstat_variable_types[name] == "string"
