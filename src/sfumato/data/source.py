@@ -112,19 +112,15 @@ class Source:
         if self.settings.digest == "content" and self.format == "parquet" and self.files:
             return file_digest(self.files)
         if self.database is not None:
-            return self._read_digest()
+            if self.database.digest is None:
+                self.database.scan(self)
+            return self.database.digest or ""  # of the rows that were read last, which are the measured ones
         digest = hashlib.sha256()
         for file in self.originals or self.files:
             with file.open("rb") as stream:
                 while block := stream.read(1 << 22):
                     digest.update(block)
         return digest.hexdigest()
-
-    def _read_digest(self) -> str:
-        """Return the digest of the rows that were read last, so that the fingerprint is that of the measured rows."""
-        if self.database is not None and self.database.digest is None:
-            self.database.scan(self)
-        return (self.database.digest if self.database is not None else None) or ""
 
 
 def transcoded(source: Source, folder: Path) -> Source:

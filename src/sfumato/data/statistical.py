@@ -132,15 +132,16 @@ def _write(
     letters: dict[str, set[str]],
 ) -> metadata_container:
     """Return one pass over the file; `letters` gets the letters of missing values that occur, by column."""
-    meta = next(_chunks(reader, path, kind, encoding, rows=1))[1]
+    meta = _read(reader, path, kind, encoding, metadataonly=True)[1]
     if any(not isinstance(name, str) for name in meta.column_names):
         raise unreadable_file(path, kind)
     if not meta.column_names:
         raise DataError(f"{path.name} has no columns", expected="a table with rows")
     types = _types(meta, kind, lettered)
-    rows = 0
+    size, rows, last = max(CELLS // len(meta.column_names), SMALLEST), 0, False
     with private_parquet(target, types) as write:
-        for columns, _ in _chunks(reader, path, kind, encoding):
+        while not last:
+            columns, _ = _read(reader, path, kind, encoding, row_offset=rows, row_limit=size)
             arrays = []
             for name, type_ in zip(meta.column_names, types, strict=True):
                 cells = columns[name]
@@ -149,38 +150,27 @@ def _write(
                     if seen:
                         letters.setdefault(name, set()).update(seen)
                 arrays.append(_array(cells, str(type_), kind, meta, name))
-            rows += len(arrays[0])
             write(arrays)
+            last = len(arrays[0]) < size
+            rows += len(arrays[0])
     if rows == 0:
         raise DataError(f"{path.name} has columns and no rows", expected="a table with rows")
     return meta
 
 
-def _chunks(
-    reader: ModuleType, path: Path, kind: str, encoding: str | None, rows: int = 0
-) -> Iterator[tuple[Mapping[str, Sequence[Cell]], metadata_container]]:
-    """Chunks of the file with what it says of itself; with `rows`, only so many from its beginning."""
+def _read(
+    reader: ModuleType, path: Path, kind: str, encoding: str | None, **options: int
+) -> tuple[Mapping[str, Sequence[Cell]], metadata_container]:
+    """Return some rows of the file by column, and what the file says of itself."""
     read = getattr(reader, READERS[kind])
-    options = {"output_format": "dict", "user_missing": True, "disable_datetime_conversion": True}
-    if encoding is not None:
-        options["encoding"] = encoding
-    start = 0
-    while True:
-        try:
-            size = rows or SMALLEST
-            if not rows and start == 0:
-                _, meta = read(str(path), metadataonly=True, **options)
-            if not rows:
-                size = max(CELLS // max(meta.number_columns or 1, 1), SMALLEST)
-            columns, meta = read(str(path), row_offset=start, row_limit=size, **options)
-        except (reader.ReadstatError, reader.PyreadstatError, ArithmeticError, ValueError, MemoryError) as error:
-            raise unreadable_file(path, kind, str(error)) from None
-        count = len(columns[meta.column_names[0]]) if meta.column_names else 0
-        if count or start == 0:
-            yield columns, meta
-        start += count
-        if rows or count < size:
-            return
+    named = {} if encoding is None else {"encoding": encoding}
+    try:
+        columns, meta = read(
+            str(path), output_format="dict", user_missing=True, disable_datetime_conversion=True, **named, **options
+        )
+    except (reader.ReadstatError, reader.PyreadstatError, ArithmeticError, ValueError, MemoryError) as error:
+        raise unreadable_file(path, kind, str(error)) from None
+    return columns, meta
 
 
 def unreadable_file(path: Path, kind: str, text: str = "") -> DataError:
