@@ -14,6 +14,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -21,6 +22,7 @@ from urllib.parse import quote
 import pyarrow
 
 from sfumato.base.trust import note_input
+from sfumato.data.failures import failure
 from sfumato.data.settings import SQLITE, DataSettings, connectable, quoted_name, quoted_table
 from sfumato.errors import DataError, InputError, StudyError, nearest, shortened
 
@@ -29,69 +31,14 @@ if TYPE_CHECKING:
 
     from sfumato.data.source import Source
 
-# Words of a driver's message or its SQLSTATE; what we say of it; what was expected; what to try.
-FAILURES = (
-    (
-        r"28\w{3}|password authentication failed|no password supplied|role .* does not exist|pg_hba\.conf",
-        "the database refused the user or the password",
-        "a user who may read it",
-        "PGUSER and PGPASSWORD in the environment, or password_file under [data]",
-    ),
-    (
-        r"42501|permission denied",
-        "the user has no right to read it",
-        "a user who may read it",
-        "ask for the right to SELECT",
-    ),
-    (
-        r"3D000|database .* does not exist",
-        "there is no such database",
-        "a database of the server",
-        "check the address",
-    ),
-    (
-        r"Connection refused|could not translate host|timeout expired|No route|No such file or directory|Is the server",
-        "no server answers at this address",
-        "a running server that can be reached from this machine",
-        "check the host and the port in the address",
-    ),
-    (r"08\w{3}|57P0\d|server closed the connection|terminating connection|SSL", "the connection was lost", "", ""),
-    (
-        r"unable to open|failed to open|failed to allocate",
-        "the file cannot be opened",
-        "an existing SQLite file that you may read",
-        "check the path; it is relative to the run file",
-    ),
-    (
-        r"file is not a database|malformed|encrypted",
-        "the file is not an SQLite database",
-        "an SQLite file",
-        "check the path",
-    ),
-    (
-        r"42703|42601|no such column|syntax error",
-        "the database did not understand the query",
-        "a valid SELECT statement",
-        "",
-    ),
-    (r"25006|readonly", "the query would write, and only reading is allowed", "a SELECT statement", ""),
-    (
-        r"[Tt]ype mismatch|cannot be cast|INVALID_DATA",
-        "a column changed its type while it was being read",
-        "columns of one type",
-        "run it again",
-    ),
-)
-
 
 def explained(error: Exception, title: str) -> InputError:
     """Return our error for a driver's error, whose text may quote rows, names and addresses."""
     state, text = getattr(error, "sqlstate", None) or "", str(error)
     if isinstance(error, OSError):
         return broke_off(title)
-    for words, what, expected, remedy in FAILURES:
-        if re.search(words, text) or re.fullmatch(words, state):
-            return DataError(f"{title}: {what}", expected=expected, remedy=remedy)
+    if found := failure("database", f"{state} {text}"):
+        return DataError(f"{title}: {found[0]}", **found[1])
     return DataError(
         f"{title} cannot be read" + (f" (SQLSTATE {state})" if state else ""),
         expected="a table or query that the database can read completely",
@@ -108,20 +55,15 @@ def broke_off(title: str) -> DataError:
 
 def driver(path: str) -> tuple[Callable[[str], Connection], type[Exception]]:
     """Return the function that connects to a database, and the error class of the driver."""
+    package = "adbc_driver_sqlite" if path.startswith(SQLITE) else "adbc_driver_postgresql"
     try:
-        from adbc_driver_manager import Error
-
-        if path.startswith(SQLITE):
-            from adbc_driver_sqlite.dbapi import connect
-        else:
-            from adbc_driver_postgresql.dbapi import connect
+        return import_module(f"{package}.dbapi").connect, import_module("adbc_driver_manager").Error
     except ImportError:
         raise InputError(
             "reading from a database needs a driver that is not installed",
             expected="the extra db",
             remedy="pip install 'sfumato[db]'",
         ) from None
-    return connect, Error
 
 
 def address_of(path: str, password_file: str | None, folder: Path) -> str:

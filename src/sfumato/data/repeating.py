@@ -88,13 +88,7 @@ class Repeating:
 
     @property
     def counts(self) -> str:
-        """Its values and rows, as a clause.
-
-        >>> Repeating("patient_id", "unit", 600, 4483, 12).counts
-        '600 values in 4,483 rows (7.5 rows each on average, 12 at most)'
-        """
-        rows = f"{self.mean:.1f} rows each on average, {self.most:,} at most"
-        return f"{counted(self.values, 'value')} in {self.rows:,} rows ({rows})"
+        return f"{counted(self.values, 'value')} in {self.rows:,} rows"
 
     @property
     def whose(self) -> str:
@@ -107,8 +101,7 @@ class Repeating:
         >>> Repeating("patient_id", "unit", 600, 4483, 12).reason
         '600 values in 4,483 rows: several rows of one person (7.5 on average, 12 at most)'
         """
-        values = f"{counted(self.values, 'value')} in {self.rows:,} rows"
-        return f"{values}: several rows of one {self.whose} ({self.mean:.1f} on average, {self.most:,} at most)"
+        return f"{self.counts}: several rows of one {self.whose} ({self.mean:.1f} on average, {self.most:,} at most)"
 
     @property
     def sentence(self) -> str:
@@ -117,7 +110,8 @@ class Repeating:
         >>> print(Repeating("hid", "household", 2, 5, 3).sentence)
         hid repeats: 2 values in 5 rows (2.5 rows each on average, 3 at most). Several rows may belong to one household.
         """
-        return f"{self.column} repeats: {self.counts}. Several rows may belong to one {self.whose}."
+        rows = f"{self.mean:.1f} rows each on average, {self.most:,} at most"
+        return f"{self.column} repeats: {self.counts} ({rows}). Several rows may belong to one {self.whose}."
 
     def as_dict(self) -> dict[str, str | int | float]:
         return {

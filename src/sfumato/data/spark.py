@@ -29,6 +29,7 @@ import duckdb
 import pyarrow
 
 from sfumato.base.files import Scratch, sweep
+from sfumato.data.failures import failure
 from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Arrays, Cells, Change, Row, Source, quoted, transcoded
 from sfumato.data.spark_files import frame, write
@@ -202,40 +203,6 @@ DROP = re.compile(r"DROP TABLE (\w+)")
 # What DuckDB's trim takes for a blank: the Unicode category Zs.
 BLANKS = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 UNREADABLE = re.compile(r"FAILED_READ_FILE|MALFORMED_RECORD|CANNOT_READ_FILE|PATH_NOT_FOUND|PARQUET_TYPE|CORRUPT")
-# Words of an error; what we say of it; what was expected; what to try.
-FAILURES = (
-    (
-        r"OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY",
-        "the table does not fit the memory of Spark's workers",
-        "enough memory, or disk space for temporary files",
-        "raise memory_limit under [engine_options], or spark.sql.shuffle.partitions under its conf",
-    ),
-    (
-        r"SparkContext was (?:stopped|shut down)|stopped SparkContext|Master removed our application|All masters"
-        r"|ExecutorLostFailure|Lost executor|FetchFailed|ConnectionError",
-        "Spark stopped, or lost too many workers",
-        "a cluster with a worker left to run the tasks of lost ones",
-        "run it again when the cluster is available",
-    ),
-    (
-        r"PACKAGE_NOT_INSTALLED",
-        "PySpark lacks a package that it needs, or has one that is too old",
-        "pandas and pyarrow",
-        "pip install 'sfumato[spark]'",
-    ),
-    (
-        r"No module named '(\w+)",
-        "the Python of Spark's workers lacks the package {}",
-        "a Python with pyarrow, numpy and, for columns of 32-bit floats, duckdb on every worker",
-        "install it there, or name another Python as spark.pyspark.python under [engine_options] conf",
-    ),
-    (
-        r"No space left|Permission denied|Mkdirs failed",
-        "Spark's workers could not write",
-        "free space, and folders that both you and the workers may write to",
-        "",
-    ),
-)
 
 
 class SparkEngine:
@@ -368,9 +335,8 @@ class SparkEngine:
     def _explained(self, error: Exception) -> SfumatoError:
         condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
         text = "ConnectionError" if isinstance(error, ConnectionError) else f"{condition} {error}"
-        for words, what, expected, remedy in FAILURES:
-            if found := re.search(words, text):
-                return InputError(what.format(*found.groups()), expected=expected, remedy=remedy)
+        if found := failure("spark", text):
+            return InputError(found[0], **found[1])
         if UNREADABLE.search(text) and self._sources:
             return DataError(
                 f"{self._sources[-1].path.name} could not be read completely ({condition})",
