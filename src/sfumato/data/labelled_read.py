@@ -103,18 +103,13 @@ def _decoded(result: Converted, codes: Mapping[str, Mapping[str, str]], names: S
     types = [pyarrow.string() if position in places else field.type for position, field in enumerate(file.schema_arrow)]
     with private_parquet(scratch.path / "rows.parquet", types) as write:
         for batch in file.iter_batches():
-            columns = [
-                pyarrow.array([_value(cell, places[position]) for cell in column.to_pylist()], pyarrow.string())
-                if position in places
-                else column
-                for position, column in enumerate(batch.columns)
-            ]
+            columns = list(batch.columns)
+            for position, meant in places.items():
+                texts = (None if cell is None else code_text(cell) for cell in columns[position].to_pylist())
+                values = [None if text is None else meant.get(text, text) for text in texts]
+                columns[position] = pyarrow.array(values, pyarrow.string())
             write(columns)
     return replace(result, scratch=scratch, types=tuple(TYPES[str(type_)] for type_ in types))
-
-
-def _value(cell: object, codes: Mapping[str, str]) -> str | None:
-    return None if cell is None else codes.get(code_text(cell), code_text(cell))
 
 
 def _digest(path: Path) -> str:

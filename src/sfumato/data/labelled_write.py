@@ -197,7 +197,10 @@ def _column(cells: pyarrow.ChunkedArray, name: str, kind: str, about: ColumnLabe
     if pyarrow.types.is_boolean(type_):
         cells, coded = cells.cast(pyarrow.string()), True
     elif pyarrow.types.is_date(type_) or (pyarrow.types.is_timestamp(type_) and type_.tz is None):
-        return _Column(_objects(cells), ColumnLabels(about.label, format=_day_format(about.format, kind, type_)))
+        # The format of the source where it is one of this program, else that of the writer.
+        known = (DATES if pyarrow.types.is_date(type_) else TIMES)[kind][0]
+        shown = about.format if known.fullmatch(about.format) else ""
+        return _Column(_objects(cells), ColumnLabels(about.label, format=shown))
     elif pyarrow.types.is_float64(type_) or (pyarrow.types.is_integer(type_) and _exact(cells)):
         numbers = cells.cast(pyarrow.float64()).to_pandas()
         return _numeric(numbers, {code_text(one) for one in numbers.dropna().unique().tolist()}, about, kind)
@@ -312,12 +315,6 @@ def _floats(texts: Sequence[str | None]) -> Any:
 def _objects(cells: pyarrow.ChunkedArray, nothing: object = None) -> Any:
     pandas = needed("pandas", "writing a labelled file")
     return pandas.Series([nothing if cell is None else cell for cell in cells.to_pylist()], dtype=object)
-
-
-def _day_format(shown: str, kind: str, type_: pyarrow.DataType) -> str:
-    """Return the format of a date: the source's where it is one of this program, else empty for the writer's own."""
-    known = (DATES if str(type_).startswith("date") else TIMES)[kind][0]
-    return shown if known.fullmatch(shown) else ""
 
 
 def _missing(about: ColumnLabels) -> list[object]:

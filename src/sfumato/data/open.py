@@ -51,18 +51,13 @@ def open_source(settings: DataSettings, folder: Path | None = None, frame: Frame
     path = Path(settings.path)
     path = path if path.is_absolute() else (folder or Path()) / path
     files = [note_input(file) for file in matching_files(path)]
-    kind = settings.format or _kind(files[0])
+    parquet = files[0].suffix in (".parquet", ".pq")
+    kind = settings.format or ("parquet" if parquet else ENDINGS.get(files[0].suffix.lower(), "csv"))
     if kind in LABELLED:
         source = _open_labelled(path, files, settings, kind)
     else:
         source = _open_parquet(path, files, settings) if kind == "parquet" else _open_csv(path, files, settings)
     return _with_codebook(source, folder or Path())
-
-
-def _kind(file: Path) -> str:
-    """Return the format of a file by its ending, which is text unless another is known."""
-    ending = file.suffix.lower()
-    return "parquet" if file.suffix in (".parquet", ".pq") else ENDINGS.get(ending, "csv")
 
 
 def matching_files(path: Path) -> list[Path]:

@@ -150,7 +150,9 @@ def repeating(
         if counts.values == 0 or counts.rows == counts.values:
             continue
         known = _by_name(parts[0], roles)
-        number = roles.get(parts[0]) is Role.IDENTIFIER or (known is not None and not _within(parts[0], counts))
+        # A number of the persons in each household begins at 1 in all of them, so all share its values.
+        within = WITHIN.search(spelled(parts[0])) is not None and counts.values <= MOST_CODES
+        number = roles.get(parts[0]) is Role.IDENTIFIER or (known is not None and not within)
         others = [columns[key] for key in keys if key not in parts]
         if (number and not is_name_part(parts[0])) or _holds_constant(engine, cell, others, counts):
             found.append(Repeating(JOINED.join(parts), known or "unit", counts.values, counts.rows, counts.most))
@@ -224,11 +226,6 @@ def _unknown(name: str) -> bool:
     words = spelled(name)
     known = code_of(name) or next((each for each in NAMES if each.pattern.search(words)), None)
     return known is None or known.role is Role.IDENTIFIER
-
-
-def _within(column: str, counts: _Counts) -> bool:
-    """Return whether a column numbers the persons of each household from 1, so that all households share its values."""
-    return WITHIN.search(spelled(column)) is not None and counts.values <= MOST_CODES
 
 
 @dataclass(frozen=True)

@@ -127,8 +127,10 @@ def stop() -> None:
 def _own(options: EngineOptions) -> SparkContext:
     """Return the context of ours for these options, started unless it runs."""
     global _started
-    if _started is not None and _started[0] == options and _running(_started[1]):
-        return _started[1]
+    if _started is not None and _started[0] == options:
+        java = _started[1]._jsc
+        if java is not None and not java.sc().isStopped():
+            return _started[1]
     stop()
     _refuse_unreachable(options.master)
     conf = SparkConf()
@@ -149,10 +151,6 @@ def _own(options: EngineOptions) -> SparkContext:
     context.pythonExec = named or sys.executable
     _started = (options, context, gateway)
     return context
-
-
-def _running(context: SparkContext) -> bool:
-    return context._jsc is not None and not context._jsc.sc().isStopped()
 
 
 def _limits(options: EngineOptions) -> dict[str, str]:

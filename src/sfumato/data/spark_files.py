@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 CHARSETS = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1"}
+SURROGATE = re.compile(r"[\ud800-\udfff]")  # in names that are not UTF-8
 PATTERN = re.compile(r"([\\*?\[\]{}])")
 # The types of Parquet whose text, order and number are the same in both engines, as DuckDB calls them.
 TYPES = {
@@ -55,7 +56,7 @@ def frame(session: SparkSession, source: Source) -> DataFrame:
         raise DataError(
             f"Spark passes over files such as {hidden[0]}", expected="names that start with a letter or a number"
         )
-    odd = [file.name for file in files if ":" in file.name or not _is_utf_8(str(file.absolute()))]
+    odd = [file.name for file in files if ":" in file.name or SURROGATE.search(str(file.absolute()))]
     if odd:
         raise DataError(
             f"Spark cannot read a file called {odd[0]!r}",
@@ -74,10 +75,6 @@ def frame(session: SparkSession, source: Source) -> DataFrame:
     result = session.read.parquet(*paths)
     _refuse_types(source, [kind for _, kind in result.dtypes])
     return result.toDF(*names)
-
-
-def _is_utf_8(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _reading(dialect: Dialect) -> dict[str, str | int | bool]:

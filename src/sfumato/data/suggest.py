@@ -133,18 +133,14 @@ def _fitting(known: Known, column: ColumnProfile) -> Suggestion | None:
         return Suggestion(
             Role.QUASI_IDENTIFIER, f"an amount that singles out {_percent(column)} of the records by itself"
         )
-    if known.role in (Role.SENSITIVE, Role.LABEL, Role.WEIGHT) and _alone(column) > SINGLED_OUT and not _few(column):
+    few = column.kind == "text" and column.distinct <= MOST_CODES  # categories of a short list; one of them may be rare
+    if known.role in (Role.SENSITIVE, Role.LABEL, Role.WEIGHT) and _alone(column) > SINGLED_OUT and not few:
         how = {"whole": "round or bands", "number": "round or bands"}.get(column.kind, 'round = "month" for a date')
         return Suggestion(
             known.role,
             f"{known.reason}; it singles out {_percent(column)} of the records by itself, so a release needs {how}",
         )
     return Suggestion(known.role, known.reason)
-
-
-def _few(column: ColumnProfile) -> bool:
-    """Return whether the values are the categories of a short list, one of which may be rare."""
-    return column.kind == "text" and column.distinct <= MOST_CODES
 
 
 def _by_values(column: ColumnProfile) -> Suggestion | None:

@@ -280,7 +280,9 @@ def load(
     name = name or path.name.split(".")[0]
     rows = _rows(_text(path), "\t" if separator == "\\t" else separator)
     if header is None:
-        header = bool(rows) and (all(HEADER.match(cell) for cell in rows[0]) or _other_root(rows))
+        # If only the first row ends differently, it names the levels.
+        other = len(rows) > 2 and len({row[-1] for row in rows[1:]}) == 1 and rows[0][-1] != rows[1][-1]
+        header = bool(rows) and (all(HEADER.match(cell) for cell in rows[0]) or other)
     body = rows[1:] if header else rows
     blank = [number for number, row in enumerate(body, start=1) if "" in row]
     if blank:
@@ -337,11 +339,6 @@ def _text(path: Path) -> str:
             expected="a CSV file in UTF-8",
             remedy="save it as UTF-8",
         ) from error
-
-
-def _other_root(rows: list[list[str]]) -> bool:
-    """Return whether only the first row ends differently: then it names the levels."""
-    return len(rows) > 2 and len({row[-1] for row in rows[1:]}) == 1 and rows[0][-1] != rows[1][-1]
 
 
 def _rows(text: str, separator: str | None) -> list[list[str]]:

@@ -66,11 +66,15 @@ def compress(engine: Engine, source: Source, uses: Sequence[Use], population: So
         secrets = {use.name: position for position, use in enumerate(keyed) if use.role is Role.SENSITIVE}
         units = {kind: _units(engine, kind, table, secrets) for kind in holders}
         person = units.get("unit")
+        household_of: Codes | None = None
+        if len(units) == len(HOLDERS):
+            pairs = engine.arrays("SELECT DISTINCT unit_code, household_code FROM coded ORDER BY unit_code")
+            household_of = pairs["household_code"].astype(np.int32)
         return replace(
             table,
             units=None if person is None or person.number == table.rows else person,
             households=units.get("household"),
-            household_of=_household_of(engine) if len(units) == len(HOLDERS) else None,
+            household_of=household_of,
             population=_population(engine, len(table.domains)) if population else None,
             rows_read=read,
             left_out=read - kept + source.settings.left_out,
@@ -273,12 +277,6 @@ def _units(engine: Engine, kind: Kind, table: FrequencyTable, secrets: Mapping[s
     values = {name: arrays[column].astype(np.int32) for name, column in columns.items()}
     unit = arrays[f"{kind}_code"].astype(np.int32)
     return units_from(kind, table.tuples, tuple_of, unit, arrays["n"].astype(np.int64), values)
-
-
-def _household_of(engine: Engine) -> Codes:
-    """Return the household of every unit."""
-    pairs = engine.arrays("SELECT DISTINCT unit_code, household_code FROM coded ORDER BY unit_code")
-    return pairs["household_code"].astype(np.int32)
 
 
 def _population_labels(engine: Engine, population: Source, keyed: Sequence[Use]) -> Mapping[str, list[str]]:

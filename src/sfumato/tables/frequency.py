@@ -216,6 +216,10 @@ def from_codes(
         ones = np.ones(len(order), dtype=np.int64)
         return units_from(kind, len(counts), tuple_of, numbers[order].astype(np.int32), ones, secrets)
 
+    household_of: Codes | None = None
+    if units is not None and households is not None:
+        household_of = np.zeros(int(units.max()) + 1, dtype=np.int32)
+        household_of[units] = households
     return FrequencyTable(
         tuple(domains),
         np.ascontiguousarray(ordered[:, new], dtype=np.int32),
@@ -224,16 +228,10 @@ def from_codes(
         tallied(*label) if label else None,
         units=grouped("unit", units),
         households=grouped("household", households),
-        household_of=None if units is None or households is None else _parents(units, households),
+        household_of=household_of,
         rows_read=records.shape[1],
         removed=removed,
     )
-
-
-def _parents(units: Codes, households: Codes) -> Codes:
-    result = np.zeros(int(units.max()) + 1, dtype=np.int32)
-    result[units] = households
-    return result
 
 
 def value_counts(domain: Domain, tuple_of: Counts64, values: Codes, counts: Counts64, tuples: int) -> ValueCounts:

@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.base.arrays import Codes, Counts64, Floats
+from sfumato.base.arrays import Codes, Counts64
 from sfumato.base.compiled import compiled
 from sfumato.tables.dependence.count import (
     ERRORS,
@@ -106,10 +106,9 @@ class Search:
         """Return whether a column is a number with so many values that neighbours in its order are looked at."""
         return self.looks.numeric(name) and len(self.looks.sample.hashes[name]) >= MANY
 
-    def kept_first(self, one: str, two: str) -> tuple[str, str]:
-        """Return two columns, the one that is released unchanged first, and a kept one before others."""
-        rank = [0 if name in self.kept else 1 if name in self.beside else 2 for name in (one, two)]
-        return (one, two) if rank[0] <= rank[1] else (two, one)
+    def rank(self, name: str) -> int:
+        """Return 0 for a column that is released unchanged, 1 for one that is kept beside it, 2 for others."""
+        return 0 if name in self.kept else 1 if name in self.beside else 2
 
 
 def adds(share: float, alone: float) -> bool:
@@ -298,45 +297,32 @@ def _lines(search: Search, protected: Protected, names: list[str], rng: np.rando
     kept = np.array([search.may_tell(n, protected) for n in names], dtype=np.bool_)
     if not kept.any():
         return []
-    sample = search.looks.sample
-    rows = slice(0, ROWS)
-    values = sample.numbers[protected.name][rows]
-    columns = {n: sample.numbers[n][rows] for n in names}
-    label = search.steps(sample, protected)[-1][rows]
+    values, *columns = (search.looks.sample.numbers[n][:ROWS] for n in (protected.name, *names))
     candidates = []
-    for places in likely_lines(list(columns.values()), values, kept[:, None] | kept[None, :], rng):
-        chosen = tuple(names[i] for i in places)
-        if len(chosen) == 2:
-            chosen = search.kept_first(*chosen)
-        candidate = _fitted(search, protected, chosen, [columns[n] for n in chosen], values, label, rng)
-        if candidate is not None:
-            candidates.append(candidate)
-    return candidates
+    for places in likely_lines(columns, values, kept[:, None] | kept[None, :], rng):
+        chosen = tuple(sorted((names[i] for i in places), key=search.rank))
+        candidates.append(_fitted(search, protected, chosen, rng))
+    return [candidate for candidate in candidates if candidate is not None]
 
 
-def _fitted(
-    search: Search,
-    protected: Protected,
-    names: tuple[str, ...],
-    columns: list[Floats],
-    values: Floats,
-    label: Codes,
-    rng: np.random.Generator,
-) -> Candidate | None:
+def _fitted(search: Search, protected: Protected, names: tuple[str, ...], rng: np.random.Generator) -> Candidate | None:
     """Return the line through most rows, if it is near enough, and nearer than either of two columns comes alone."""
-    present = np.isfinite(values) & np.isfinite(columns).all(axis=0)
-    if present.sum() < max(PRESENT * np.isfinite(values).sum(), 2):
+    sample = search.looks.sample
+    columns = np.stack([sample.numbers[n][:ROWS] for n in (protected.name, *names)])
+    present = np.isfinite(columns).all(axis=0)
+    if present.sum() < max(PRESENT * np.isfinite(columns[0]).sum(), 2):
         return None
-    y, x = values[present], [column[present] for column in columns]
+    y, *x = columns[:, present]
+    label = search.steps(sample, protected)[-1][:ROWS][present]
     line = fit(names, protected.name, x, y, rng)
     exact, *loose = tolerances(y)
     for near in (exact, *loose) if protected.status != "withheld" else (exact,):
-        guess = guess_on_line(line, x, y, label[present], near)
-        if search.suggests(guess, search.looks.sample):
+        guess = guess_on_line(line, x, y, label, near)
+        if search.suggests(guess, sample):
             if len(names) == 1:
                 return Candidate(names, protected, "computes", line=line, near=near, exact=near == exact)
             single = [fit((name,), protected.name, [column], y, rng) for name, column in zip(names, x, strict=True)]
-            alone = max(guess_on_line(s, [c], y, label[present], near).share for s, c in zip(single, x, strict=True))
+            alone = max(guess_on_line(s, [c], y, label, near).share for s, c in zip(single, x, strict=True))
             if adds(guess.share, alone):
                 return Candidate(names, protected, "computes", line=line, near=near, exact=near == exact, alone=alone)
     return None
