@@ -10,9 +10,9 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 from xml.parsers import expat
 
 from sfumato.base.formats import parse_json, read_limited
@@ -179,21 +179,20 @@ def _from_csv(raw: bytes, name: str) -> Codebook:
             expected="a header with column and label, and where values have labels also value and missing",
             remedy="column,value,label,missing",
         )
-    entries: dict[str, dict[str, Any]] = {}
-
-    def cell(row: list[str], head: str) -> str:
-        position = places[head]
-        return row[position].strip() if position is not None and position < len(row) else ""
-
+    values: dict[str, dict[str, str]] = defaultdict(dict)
+    missing: dict[str, list[str]] = defaultdict(list)
+    labels: dict[str, str] = {}
     for row in rows[1:]:
-        entry = entries.setdefault(cell(row, "column"), {"values": {}, "missing": []})
-        value, label = cell(row, "value"), cell(row, "label")
+        cells = [row[at].strip() if at is not None and at < len(row) else "" for at in places.values()]
+        column, value, label, means_missing = cells
+        labels.setdefault(column, "")
         if not value:
-            entry["label"] = label
+            labels[column] = label
         elif label:
-            entry["values"][value] = label
-        if value and cell(row, "missing").lower() in YES:
-            entry["missing"].append(value)
+            values[column][value] = label
+        if value and means_missing.lower() in YES:
+            missing[column].append(value)
+    entries = {name: {"label": labels[name], "values": values[name], "missing": missing[name]} for name in labels}
     return _book(entries.items(), name)
 
 

@@ -18,7 +18,7 @@ from sfumato.base.progress import Recorder, active
 from sfumato.data.csv import NATIVE_ENCODINGS, not_in_encoding
 from sfumato.data.database import Database
 from sfumato.data.settings import EngineOptions, quoted_name
-from sfumato.data.source import Arrays, Cells, Change, Row, Source, engine_name, transcoded
+from sfumato.data.source import STREAMED, Arrays, Cells, Change, Row, Source, engine_name, transcoded
 from sfumato.data.treatment import attach_treated
 from sfumato.errors import DataError, InputError, MemoryLimitError, SfumatoError, StudyError, counted
 
@@ -173,13 +173,13 @@ class DuckEngine:
     def hashed(self, cells: Sequence[str]) -> str:
         return f"hash({', '.join(cells)})"
 
-    def stream(self, sql: str, change: Change, view: str, rows: int = 200_000) -> None:
+    def stream(self, sql: str, change: Change, view: str) -> None:
         with self._watched():
             # A second cursor reads while the first one writes; what is held at a time is a batch.
             self._reading = self._connection.cursor()
             for name, table in self._frames.items():  # which are known to one connection only
                 self._reading.register(name, table)
-            reader = self._reading.sql(sql).to_arrow_reader(rows)
+            reader = self._reading.sql(sql).to_arrow_reader(STREAMED)
         empty = pyarrow.record_batch([pyarrow.array([], field.type) for field in reader.schema], schema=reader.schema)
         changed = (change(batch) for batch in reader)
         self._connection.register(view, pyarrow.RecordBatchReader.from_batches(change(empty).schema, changed))

@@ -53,7 +53,7 @@ class Engine(Protocol):
     def hashed(self, cells: Sequence[str]) -> str:
         """Return SQL for a whole number of 64 bits that looks random and depends on the cells alone."""
 
-    def stream(self, sql: str, change: Change, view: str, rows: int = 200_000) -> None:
+    def stream(self, sql: str, change: Change, view: str) -> None:
         """Make a view of a query's rows, changed by `change` in Arrow record batches, which can be read once.
 
         `change` must return batches of one schema, which is found by calling it with an empty batch.

@@ -7,6 +7,7 @@ import math
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow
@@ -111,15 +112,14 @@ def _parquet(files: tuple[Path, ...], wanted: int, target: Path) -> Path:
     return target
 
 
-def _text(file: Path, write_header: bool, header: bool, wanted: int, out: object) -> None:
+def _text(file: Path, write_header: bool, header: bool, wanted: int, out: BinaryIO) -> None:
     """Copy whole lines from places all over a text; its first line is the header if it has one."""
     packed = file.suffix == ".gz"
     size = file.stat().st_size
-    write = out.write  # type: ignore[attr-defined]
     with gzip.open(file) if packed else file.open("rb") as text:
         first = text.readline()
         if write_header or not header:
-            write(first)
+            out.write(first)
         each = -(-wanted // (1 if packed else PLACES))
         for position in range(1 if packed else PLACES):
             if position:
@@ -127,4 +127,4 @@ def _text(file: Path, write_header: bool, header: bool, wanted: int, out: object
                 text.readline()
             for _ in range(each):
                 line = text.readline()
-                write(line if line.endswith(b"\n") or not line else line + b"\n")
+                out.write(line if line.endswith(b"\n") or not line else line + b"\n")

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 TEXT = "VARCHAR"
+STREAMED = 200_000  # rows that are changed at a time
 Row = tuple[Any, ...]  # of a result: its types are those of the query
 Cells = Sequence[Any] | np.ndarray[Any, Any]
 Arrays = dict[str, np.ndarray[Any, Any]]

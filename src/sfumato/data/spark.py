@@ -31,7 +31,7 @@ import pyarrow
 from sfumato.base.files import Scratch, sweep
 from sfumato.data.failures import failure
 from sfumato.data.settings import EngineOptions
-from sfumato.data.source import Arrays, Cells, Change, Row, Source, quoted, transcoded
+from sfumato.data.source import STREAMED, Arrays, Cells, Change, Row, Source, quoted, transcoded
 from sfumato.data.spark_files import frame, write
 from sfumato.data.treatment import attach_treated
 from sfumato.errors import DataError, InputError, SfumatoError, StudyError
@@ -140,12 +140,15 @@ def _own(options: EngineOptions) -> SparkContext:
         # Spark greets on the standard error of the process it is started from, before it reads how loud it may be.
         gateway = None if SparkContext._gateway else launch_gateway(conf, {"stderr": subprocess.DEVNULL})
         context = SparkContext(conf=conf, gateway=gateway)
-    except (PySparkException, OSError, ValueError) as error:
-        raise _not_started(error) from None
     except Exception as error:
-        if type(error).__module__.startswith("py4j"):
-            raise _not_started(error) from None
-        raise
+        refused = isinstance(error, PySparkException | OSError | ValueError)
+        if not refused and not type(error).__module__.startswith("py4j"):
+            raise
+        raise InputError(
+            f"Spark could not be started ({type(error).__name__})",
+            expected="Java 17 or newer, a master such as local[*] or spark://host:7077, and settings that Spark knows",
+            remedy="install a Java runtime, or set JAVA_HOME; check [engine_options]",
+        ) from None
     # This Python on the workers as well, unless another is named: theirs may lack what ours has.
     named = os.environ.get("PYSPARK_PYTHON")
     context.pythonExec = named or sys.executable
@@ -186,14 +189,6 @@ def _refuse_unreachable(master: str | None) -> None:
                 expected="a master that runs and can be reached from here",
                 remedy="start it, or check the host and the port",
             ) from None
-
-
-def _not_started(error: Exception) -> InputError:
-    return InputError(
-        f"Spark could not be started ({type(error).__name__})",
-        expected="Java 17 or newer, a master such as local[*] or spark://host:7077, and settings that Spark knows",
-        remedy="install a Java runtime, or set JAVA_HOME; check [engine_options]",
-    )
 
 
 TABLE = re.compile(r"CREATE OR REPLACE TEMP TABLE (\w+) AS (.*)", re.DOTALL)
@@ -278,13 +273,13 @@ class SparkEngine:
         # A missing cell alone would leave the hash as it is, wherever it stood.
         return f"xxhash64({', '.join(f'{cell}, {cell} IS NULL' for cell in cells)})"
 
-    def stream(self, sql: str, change: Change, view: str, rows: int = 200_000) -> None:
+    def stream(self, sql: str, change: Change, view: str) -> None:
         def changed(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
             return (change(batch) for batch in batches)
 
         folder = self._folder / f"stream-{view}"
         with self._explaining(), _by_value():
-            self._session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(rows))
+            self._session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(STREAMED))
             result = self._session.sql(sql)
             schema = to_arrow_schema(result.schema)
             empty = pyarrow.record_batch([pyarrow.array([], field.type) for field in schema], schema=schema)

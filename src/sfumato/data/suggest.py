@@ -78,10 +78,6 @@ class Suggestion:
     role: Role | None
     reason: str
 
-    @property
-    def decided(self) -> bool:
-        return self.role is not None
-
     def as_dict(self) -> dict[str, str | None]:
         return {"suggested_role": None if self.role is None else str(self.role), "reason": self.reason}
 

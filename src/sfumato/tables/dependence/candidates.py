@@ -63,18 +63,14 @@ class Search:
         Sensitive columns are not tested against each other, because no outsider knows either. Quasi-identifiers that
         are released unchanged are tested against generalized ones only, and generalized ones against none.
         """
-        if name == protected.name:
-            return False
         if name in self.kept:
-            return not (protected.status == "sensitive" and self._sensitive(name))
-        return protected.status == "generalized" and name in self.beside
+            return self.may_help(name, protected)
+        return name != protected.name and protected.status == "generalized" and name in self.beside
 
     def may_help(self, name: str, protected: Protected) -> bool:
         """Return whether a column may be one of two that reveal another."""
-        return name != protected.name and not (protected.status == "sensitive" and self._sensitive(name))
-
-    def _sensitive(self, name: str) -> bool:
-        return any(p.name == name and p.status == "sensitive" for p in self.protected)
+        secret = any(p.name == name and p.status == "sensitive" for p in self.protected)
+        return name != protected.name and not (protected.status == "sensitive" and secret)
 
     def questions(self) -> Iterator[tuple[str, Protected]]:
         """Yield every column that may reveal another alone, and the other."""

@@ -396,19 +396,12 @@ class Protected:
 
     `rare` is a value whose rows must not be found, such as membership of a group. A column then also counts if its
     values find more than half of these rows and are right more often than wrong.
-
-    >>> Protected("zip", "generalized", ({"1011": "101", "1020": "102"}, {"1011": "1", "1020": "1"})).released["1011"]
-    '1'
     """
 
     name: str
     status: Status = "withheld"
     steps: tuple[Mapping[str, str], ...] = ()
     rare: str | None = None
-
-    @property
-    def released(self) -> Mapping[str, str] | None:
-        return self.steps[-1] if self.steps else None
 
 
 @dataclass(frozen=True)
