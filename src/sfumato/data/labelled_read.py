@@ -128,7 +128,7 @@ def catalogue_apart(path: Path) -> dict[str, dict[str, str]]:
 
 
 def _read_apart(path: Path, kind: str, folder: Path, settings: DataSettings) -> Any:
-    """Return what a process of its own read; it writes the rows as `rows.parquet` in a scratch folder."""
+    """Return what a separate process read, which writes the rows as `rows.parquet` in a scratch folder."""
     if kind == "xlsx":
         require("python_calamine", f"a workbook of {TITLES[kind]}")
     else:

@@ -233,13 +233,9 @@ def draw(
 
 
 def _totals(hierarchy: Hierarchy, counts: Mapping[str, int]) -> list[Counts64]:
-    leaf = np.array([counts.get(label, 0) for label in hierarchy.leaves], dtype=np.int64)
-    totals = []
-    for labels, leaf_map in zip(hierarchy.levels, hierarchy.maps, strict=True):
-        sums = np.zeros(len(labels), dtype=np.int64)
-        np.add.at(sums, leaf_map, leaf)
-        totals.append(sums)
-    return totals
+    leaf = [counts.get(label, 0) for label in hierarchy.leaves]
+    levels = zip(hierarchy.maps, hierarchy.levels, strict=True)
+    return [np.bincount(m, weights=leaf, minlength=len(labels)).astype(np.int64) for m, labels in levels]
 
 
 def _branches(

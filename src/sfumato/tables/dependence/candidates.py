@@ -103,7 +103,7 @@ class Search:
         return self.looks.numeric(name) and len(self.looks.sample.hashes[name]) >= MANY
 
     def rank(self, name: str) -> int:
-        """Return 0 for a column that is released unchanged, 1 for one that is kept beside it, 2 for others."""
+        """Return 0 for a kept column, 1 for a quasi-identifier that is released unchanged, and 2 for others."""
         return 0 if name in self.kept else 1 if name in self.beside else 2
 
 

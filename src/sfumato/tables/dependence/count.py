@@ -14,8 +14,8 @@ tenths of the rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -425,18 +425,8 @@ class Dependence:
     rows: int
     step: int = 0
 
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "kept": list(self.kept),
-            "protected": self.protected,
-            "status": self.status,
-            "way": self.way,
-            "kind": self.kind,
-            "right": round(self.right, 4),
-            "base": round(self.base, 4),
-            "rows": self.rows,
-            "step": self.step,
-        }
+    def as_dict(self) -> dict[str, object]:
+        return asdict(self) | {"kept": list(self.kept), "right": round(self.right, 4), "base": round(self.base, 4)}
 
 
 @dataclass(frozen=True)
