@@ -160,7 +160,19 @@ def check_paths(name: str, paths: Sequence[Sequence[str]]) -> None:
             expected="at least two levels, the last with one root",
             remedy=f'check the separator, or add a last column of "{ROOT}"',
         )
-    leaves = [path[0] for path in paths]
+    _check_leaves(name, [path[0] for path in paths])
+    _check_nesting(name, paths)
+    roots = sorted({path[-1] for path in paths})
+    if len(roots) > 1:
+        raise HierarchyError(
+            f"the hierarchy of {name} has {len(roots)} roots: {shortened(roots, 3)}",
+            expected="one value in the last column",
+            remedy=f'add a last column of "{ROOT}"',
+        )
+
+
+def _check_leaves(name: str, leaves: Sequence[str]) -> None:
+    """Check that each value is there once, and none is the label that means hidden."""
     if ROOT in leaves:
         raise HierarchyError(
             f'"{ROOT}" is a value of {name}',
@@ -175,14 +187,6 @@ def check_paths(name: str, paths: Sequence[Sequence[str]]) -> None:
             f"{shortened(repeated, 3)}",
             expected="one row per value",
             remedy="delete the repeated rows",
-        )
-    _check_nesting(name, paths)
-    roots = sorted({path[-1] for path in paths})
-    if len(roots) > 1:
-        raise HierarchyError(
-            f"the hierarchy of {name} has {len(roots)} roots: {shortened(roots, 3)}",
-            expected="one value in the last column",
-            remedy=f'add a last column of "{ROOT}"',
         )
 
 
