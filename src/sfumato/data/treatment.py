@@ -13,7 +13,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from sfumato.data.cells import cleaned
+from sfumato.data.cells import cleaned, numeric
 from sfumato.data.codebook import Codebook, ColumnLabels
 from sfumato.data.source import TEXT, Column, Source, quoted
 from sfumato.errors import DataError, counted
@@ -86,7 +86,8 @@ class Treatment:
         cell = cleaned(source, column)
         if self.unit is not None:
             return _date_sql(cell, self.unit)
-        number = _exact_sql(source, cell)
+        # What only a floating number can hold is taken through one.
+        number = f"coalesce({numeric(source, cell, EXACT)}, TRY_CAST({numeric(source, cell)} AS {EXACT}))"
         if self.bands:
             labels = self.labels(source.decimal)
             cases = [f"WHEN {cell} IN ({', '.join(map(quoted, labels))}) THEN {cell}"] if column.is_text else []
@@ -174,13 +175,6 @@ def _refuse_untreatable(engine: Engine, source: Source, before: Source, view: st
                 expected="treated values that are not in na under [data]",
                 remedy="another step or other bands, or another na",
             )
-
-
-def _exact_sql(source: Source, cell: str) -> str:
-    """Return a cleaned cell as an exact decimal, or NULL; what only a floating number can hold is taken through one."""
-    if source.decimal == ",":
-        cell = f"replace({cell}, ',', '.')"
-    return f"coalesce(TRY_CAST({cell} AS {EXACT}), TRY_CAST(TRY_CAST({cell} AS DOUBLE) AS {EXACT}))"
 
 
 def _literal(number: Decimal) -> str:

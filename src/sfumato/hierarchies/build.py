@@ -126,20 +126,18 @@ def ends(
             f"the bottom {_plain(bottom)} of {name} is not below the top {_plain(top)}", expected="bottom < top"
         )
     steps, exact = _nested(name, widths), _decimals(values, decimal)
-    low, high = (None if end is None else _exact(end) for end in (bottom, top))
-    given = [end for end in (low, high) if end is not None]
-    whole = all(value == value.to_integral_value() for value in (*exact.values(), *steps, *given))
+    low, high = _exact("-inf" if bottom is None else bottom), _exact("inf" if top is None else top)
+    whole = all(value == value.to_integral_value() for value in (*exact.values(), *steps, low, high))
 
     def labelled(width: Decimal | None, label: str) -> str:
-        if low is not None and exact[label] < low:
+        if exact[label] < low:
             return f"<{_plain(low)}"
-        if high is not None and exact[label] >= high:
+        if exact[label] >= high:
             return f">={_plain(high)}"
         if width is None:
             return label
         start = (exact[label] / width).to_integral_value(rounding=ROUND_FLOOR) * width
-        first = start if low is None else max(start, low)
-        return bounded(first, start + width if high is None else min(start + width, high), whole)
+        return bounded(max(start, low), min(start + width, high), whole)
 
     return _assembled(name, _in_order(values), [partial(labelled, width) for width in (None, *steps)])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from sfumato.base.progress import stage
 from sfumato.data.cells import MISSING, cleaned, numeric
 from sfumato.data.engine import Engine
 from sfumato.data.settings import Missing, Role
-from sfumato.data.source import Source, quoted
+from sfumato.data.source import Arrays, Source, quoted
 from sfumato.data.value_counts import cell_sql, first_row, refuse_spellings
 from sfumato.errors import DataError, HierarchyError, StudyError, counted, shortened
 from sfumato.hierarchies.hierarchy import Hierarchy
@@ -63,18 +62,8 @@ def compress(engine: Engine, source: Source, uses: Sequence[Use], population: So
         ]
         _encode(engine, domains, weighted=weight is not None, holders=holders)
         table = _table(engine, keyed, domains, weighted=weight is not None)
-        secrets = {use.name: position for position, use in enumerate(keyed) if use.role is Role.SENSITIVE}
-        units = {kind: _units(engine, kind, table, secrets) for kind in holders}
-        person = units.get("unit")
-        household_of: Codes | None = None
-        if len(units) == len(HOLDERS):
-            pairs = engine.arrays("SELECT DISTINCT unit_code, household_code FROM coded ORDER BY unit_code")
-            household_of = pairs["household_code"].astype(np.int32)
         return replace(
-            table,
-            units=None if person is None or person.number == table.rows else person,
-            households=units.get("household"),
-            household_of=household_of,
+            _with_units(engine, table, keyed, holders),
             population=_population(engine, len(table.domains)) if population else None,
             rows_read=read,
             left_out=read - kept + source.settings.left_out,
@@ -237,9 +226,7 @@ def _codes_from(table: str, columns: int) -> tuple[str, str]:
     return codes, " ".join(f"JOIN domain{i} AS d{i} ON {table}.k{i} = d{i}.label" for i in range(columns))
 
 
-def _grouped(
-    engine: Engine, width: int, *further: str, weighted: bool = False
-) -> tuple[dict[str, np.ndarray[Any, Any]], Counts64]:
+def _grouped(engine: Engine, width: int, *further: str, weighted: bool = False) -> tuple[Arrays, Counts64]:
     """Return the coded rows by tuple and by further columns, with counts and in order, and the tuple of each."""
     keys = ", ".join([*(f"q{position}" for position in range(width)), *further])
     weight = ", CAST(sum(w) AS DOUBLE) AS w" if weighted else ""
@@ -267,6 +254,23 @@ def _table(engine: Engine, keyed: Sequence[Use], domains: Sequence[Domain], weig
         values[Role.SENSITIVE],
         next(iter(values[Role.LABEL].values()), None),
         weights=arrays["w"].astype(np.float64) if weighted else None,
+    )
+
+
+def _with_units(engine: Engine, table: FrequencyTable, keyed: Sequence[Use], holders: Iterable[Kind]) -> FrequencyTable:
+    """Return the table with the persons and households that its rows belong to."""
+    secrets = {use.name: position for position, use in enumerate(keyed) if use.role is Role.SENSITIVE}
+    units = {kind: _units(engine, kind, table, secrets) for kind in holders}
+    person = units.get("unit")
+    household_of: Codes | None = None
+    if len(units) == len(HOLDERS):
+        pairs = engine.arrays("SELECT DISTINCT unit_code, household_code FROM coded ORDER BY unit_code")
+        household_of = pairs["household_code"].astype(np.int32)
+    return replace(
+        table,
+        units=None if person is None or person.number == table.rows else person,
+        households=units.get("household"),
+        household_of=household_of,
     )
 
 
