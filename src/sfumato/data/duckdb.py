@@ -128,10 +128,9 @@ class DuckEngine:
                 self._connection.unregister("incoming")
         texts = (f"CAST({column.sql} AS VARCHAR)" for column in source.columns)
         row = " || ".join(f"coalesce(length({text}) || ':' || {text}, '-')" for text in texts)
-        digests = self._connection.sql(f"SELECT sha256({row}) AS d FROM {view}_rows ORDER BY d").to_arrow_reader(
-            100_000
-        )
-        database.note(digest for batch in digests.to_arrow_reader(100_000) for digest in batch.column(0).to_pylist())
+        digests = self._connection.sql(f"SELECT sha256({row}) AS d FROM {view}_rows ORDER BY d")
+        batches = digests.to_arrow_reader(100_000)
+        database.note(digest for batch in batches for digest in batch.column(0).to_pylist())
 
     def run(self, sql: str) -> None:
         with self._watched():

@@ -295,10 +295,8 @@ class SparkEngine:
             try:
                 self._free(name)
             except Exception as error:
-                # The cluster may have ended, and its memory with it.
-                if not type(error).__module__.startswith(("py4j", "pyspark")) and not isinstance(
-                    error, ConnectionError
-                ):
+                ended = type(error).__module__.startswith(("py4j", "pyspark")) or isinstance(error, ConnectionError)
+                if not ended:  # the memory of a cluster that ended is free
                     raise
         self._scratch.close()
 
