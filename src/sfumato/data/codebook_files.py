@@ -107,18 +107,15 @@ class _Reader:
             case "titl" if not self.title and "stdyDscr" in self._open:
                 self.title = said
             case "catgry":
-                self._categorized()
+                value, label, missing = self._category
+                if value and label:
+                    self._values[value] = label
+                if value and missing == "Y":
+                    self._missing.append(value)
             case "var" if self._variable:
                 self.columns[self._variable] = ColumnLabels(
                     self._label, self._values, tuple(dict.fromkeys(self._missing)), tuple(self._ranges)
                 )
-
-    def _categorized(self) -> None:
-        value, label, missing = self._category
-        if value and label:
-            self._values[value] = label
-        if value and missing == "Y":
-            self._missing.append(value)
 
     def _range(self, given: dict[str, str]) -> None:
         try:

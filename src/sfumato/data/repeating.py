@@ -19,7 +19,7 @@ from sfumato.data.engine import Engine
 from sfumato.data.profile import ColumnProfile
 from sfumato.data.settings import Role
 from sfumato.data.source import Source
-from sfumato.data.suggest import MOST_CODES, NAMES, Suggestion, code_of, spelled
+from sfumato.data.suggest import KNOWN, MOST_CODES, NAMES, Suggestion, code_of, spelled
 from sfumato.errors import counted
 
 Holder = Literal["unit", "household"]
@@ -32,23 +32,9 @@ JOINED = " + "
 TAKEN = "numbered_rows"
 
 
-_PEOPLE = (
-    "patient|person|persons|personal|individual|respondent|resp|subject|participant|proband|client|customer|cust|"
-    "member|employee|emp|staff|student|pupil|citizen|resident|insured|insurant|beneficiary|claimant|taxpayer|user|"
-    "account|case|record|utility|medical record|national|nhs|social security|passport|tax|policy|insurance"
+PERSON_NUMBER, HOUSEHOLD_NUMBER, WITHIN, NAME_PART = (
+    re.compile("".join(KNOWN["numbers"][kind])) for kind in ("person", "household", "within", "name_part")
 )
-_NUMBER = "number|no|nr|num|id|ids|identifier|identification|key|code|serial"
-PERSON_NUMBER = re.compile(
-    rf"\b({_PEOPLE}) ?({_NUMBER})\b|^(ssn|nino|mrn|seqn|uuid|guid|pid|pidp|uid|id|rinpersoon|imei|iban|login|email|"
-    r"e mail)$"
-    r"|\b(person\w*|patient\w*|kunden|versicherten|schüler|schueler|mitglieds?|probanden) ?(nummer|nr|kennung)\b"
-)
-HOUSEHOLD_NUMBER = re.compile(
-    rf"\b(household|households|hh|family|fam|dwelling|home|housing unit|haushalts?) ?({_NUMBER}|nummer)\b"
-    r"|\b(hid|hhid|hhx|hidp|serialno|cbserial|haushaltsnummer|hhnr|hldno)\b|^serial$"
-)
-WITHIN = re.compile(r"^(pernum|sporder|person ?(number|no|nr|num|id)|line ?(number|no)|pid)$")
-NAME_PART = re.compile(r"\b((first|last|given|middle|family|maiden|second) ?name|surname|forename|vorname|nachname)\b")
 
 
 def number_named(name: str) -> Literal["unit", "household"] | None:

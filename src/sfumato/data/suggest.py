@@ -42,9 +42,9 @@ def _known(entries: Sequence[Mapping[str, str | list[str]]], flags: re.RegexFlag
     return tuple(map(Known, roles, patterns, (str(entry["reason"]) for entry in entries)))
 
 
-_TABLE = tomllib.loads(Path(__file__).with_name("known_columns.toml").read_text("utf-8"))
-NAMES = _known(_TABLE["names"])
-CODES, VALUES = _known(_TABLE["codes"], re.IGNORECASE), _known(_TABLE["values"], re.IGNORECASE)
+KNOWN = tomllib.loads(Path(__file__).with_name("known_columns.toml").read_text("utf-8"))
+NAMES = _known(KNOWN["names"])
+CODES, VALUES = _known(KNOWN["codes"], re.IGNORECASE), _known(KNOWN["values"], re.IGNORECASE)
 
 
 def spelled(name: str) -> str:
