@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pyarrow
@@ -28,8 +28,6 @@ from sfumato.errors import DataError, InputError, StudyError, nearest, shortened
 
 if TYPE_CHECKING:
     from adbc_driver_manager.dbapi import Connection, Cursor
-
-    from sfumato.data.source import Source
 
 
 def explained(error: Exception, title: str) -> InputError:
@@ -115,7 +113,7 @@ MISSING_TABLE = re.compile(r"SQLSTATE: 42P01|no such table")
 class Database:
     """A table or a query of a database. `digest` is the digest of the rows that were read last by `scan`."""
 
-    def __init__(self, settings: DataSettings, folder: Path, scan: Callable[[Source], None]) -> None:
+    def __init__(self, settings: DataSettings, folder: Path, scan: Callable[[Any], None]) -> None:
         self.scan = scan
         self.path, self.table = settings.path, settings.table
         self.sqlite = settings.path.startswith(SQLITE)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +31,6 @@ from sfumato.errors import DataError, InputError, MeasureError, shortened
 
 if TYPE_CHECKING:
     from sfumato.data.database import Database
-    from sfumato.data.treatment import Treatment
 
 
 TEXT = "VARCHAR"
@@ -40,6 +39,22 @@ Row = tuple[Any, ...]  # of a result: its types are those of the query
 Cells = Sequence[Any] | np.ndarray[Any, Any]
 Arrays = dict[str, np.ndarray[Any, Any]]
 Change = Callable[[pa.RecordBatch], pa.RecordBatch]
+
+
+class Treated(Protocol):
+    """A treatment of a column when it is read. `data.treatment` has the kinds."""
+
+    def sql(self, source: Source, column: Column) -> str:
+        """Return the treated value of a column."""
+
+    def expects(self) -> str:
+        """Return which values can be treated."""
+
+    def type_of(self, column: Column) -> str:
+        """Return the type of the treated column."""
+
+    def labels(self, decimal: str) -> tuple[str, ...]:
+        """Return the labels of bands, from the lowest."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +99,7 @@ class Source:
     held: object = None
     codebook: Codebook = field(default_factory=Codebook, repr=False)
     untreated: Source | None = field(default=None, repr=False)
-    treatments: Mapping[str, Treatment] = field(default_factory=dict)
+    treatments: Mapping[str, Treated] = field(default_factory=dict)
 
     @property
     def title(self) -> str:

@@ -11,19 +11,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 from sfumato.data.cells import cleaned, numeric
 from sfumato.data.codebook import Codebook, ColumnLabels
-from sfumato.data.source import TEXT, Column, Source, quoted
+from sfumato.data.source import TEXT, Column, Row, Source, Treated, quoted
 from sfumato.errors import DataError, counted
-
-if TYPE_CHECKING:
-    from sfumato.data.engine import Engine
 
 DateUnit = Literal["day", "month", "quarter", "year", "decade"]
 EXACT = "DECIMAL(30, 12)"
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+
+
+class Engine(Protocol):
+    """An engine, as far as the views of treated columns need it."""
+
+    def attach(self, source: Source, view: str) -> None: ...
+    def run(self, sql: str) -> None: ...
+    def rows(self, sql: str) -> list[Row]: ...
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,7 @@ def exact(number: float) -> Decimal:
     return value.quantize(Decimal(1)) if value == value.to_integral_value() else value.normalize()
 
 
-def treated(source: Source, treatments: Mapping[str, Treatment]) -> Source:
+def treated(source: Source, treatments: Mapping[str, Treated]) -> Source:
     """Return the source with some columns treated wherever it is read; the same source where none is."""
     wanted = {name: treatment for name, treatment in treatments.items() if name in source.names}
     if not wanted:
