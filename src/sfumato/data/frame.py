@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import parquet
 
 from sfumato.base.arrays import Counts64, Floats
@@ -134,14 +132,17 @@ class _Column:
         if not cells.null_count:
             self._valid.update(b"\1" * len(cells))
         else:
-            self._valid.update(_raw(pc.is_valid(cells).cast(pa.uint8())))
+            self._valid.update(_raw(cells.is_valid().cast(pa.uint8())))
         if self.name == "null":
             return
         if self.name == "string" or self.name.endswith(" as text"):
             texts = cells.cast(pa.large_string() if self.name == "string" else _text_type(cells.type))
             texts = texts.fill_null("" if pa.types.is_large_string(texts.type) else b"")
-            self._lengths.update(_raw(pc.binary_length(texts).cast(pa.int64())))
-            self._bytes.update(_joined(texts))
+            _, offsets, data = texts.buffers()
+            ends = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+            self._lengths.update(np.diff(ends).tobytes())
+            if data is not None:
+                self._bytes.update(memoryview(data)[ends[0] : ends[-1]])
             return
         if self.name == "date":
             cells = cells.cast(pa.date32()).cast(pa.int32())
@@ -158,15 +159,6 @@ class _Column:
 def _raw(cells: pa.Array) -> memoryview:
     """Return the bytes of an array of fixed width without missing values."""
     return memoryview(cells.to_numpy(zero_copy_only=False)).cast("B")
-
-
-def _joined(texts: pa.Array) -> memoryview:
-    """Return the bytes of all texts one after another."""
-    _, offsets, data = texts.buffers()
-    if data is None or not len(texts):
-        return memoryview(b"")
-    ends = np.frombuffer(offsets, dtype=np.int64)
-    return memoryview(data)[ends[texts.offset] : ends[texts.offset + len(texts)]]
 
 
 def _text_type(type_: pa.DataType) -> pa.DataType:
@@ -260,6 +252,8 @@ def rebuilt(frame: Frame, rows: Counts64, places: Sequence[int], recoded: Mappin
         return _polars(frame.native, rows, places, recoded)
     table = _recoded_arrow(frame.table(), rows, places, recoded)
     if frame.kind == "duckdb":
+        import duckdb
+
         return duckdb.from_arrow(table)
     return table
 

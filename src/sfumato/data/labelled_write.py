@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow
-import pyarrow.compute
 import pyarrow.parquet
 
 from sfumato.data.codebook import Codebook, ColumnLabels, code_text, group_label
@@ -303,6 +302,8 @@ def _is_number(value: str) -> bool:
 
 
 def _exact(cells: pyarrow.ChunkedArray) -> bool:
+    import pyarrow.compute  # which a command waits for that writes no such file
+
     ends = pyarrow.compute.min_max(cells).as_py()
     return all(end is None or abs(end) <= EXACT for end in ends.values())
 

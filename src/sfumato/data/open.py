@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import duckdb
 import pyarrow
 import pyarrow.parquet
 
@@ -126,6 +125,8 @@ def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
 
 
 def _open_parquet(path: Path, files: list[Path], settings: DataSettings) -> Source:
+    import duckdb
+
     try:
         _refuse_wide(pyarrow.parquet.read_metadata(files[0]).num_columns, path.name)
         with Scratch() as scratch, duckdb.connect() as connection:
@@ -142,6 +143,8 @@ def _open_parquet(path: Path, files: list[Path], settings: DataSettings) -> Sour
 
 
 def _open_frame(settings: DataSettings, frame: Frame | None) -> Source:
+    import duckdb
+
     if frame is None:
         raise DataError(
             "the table was in memory, so it cannot be opened from a run file",
