@@ -15,7 +15,7 @@ import xlsxwriter
 from tests.labelled.test_reading import opened, rows
 
 from sfumato.cli import run
-from sfumato.data import readstat_process
+from sfumato.data import labelled_read
 from sfumato.errors import DataError
 
 LAST = (1_048_575, 16_383)
@@ -135,7 +135,7 @@ def test_what_the_range_does_not_show_is_refused_by_the_memory_of_its_reader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Just within the limit on cells, but not within that on memory: the process that reads it ends, and not ours."""
-    monkeypatch.setattr(readstat_process, "MOST_MEMORY", 1 << 30)
+    monkeypatch.setattr(labelled_read, "MOST_MEMORY", 1 << 30)
     path = workbook(tmp_path / "far.xlsx", (LAST[0], 46))
     assert run(["inspect", str(path), "-o", str(tmp_path / "run.toml")]) == 2
     assert "far.xlsx needs more than 1 GB of memory to be read" in capsys.readouterr().err
@@ -168,7 +168,7 @@ def ods(path: Path, more: str, row: str = "") -> Path:
 def test_repeated_cells_of_an_open_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = opened(ods(tmp_path / "near.ods", ""))
     assert rows(source) == [["39", "10"], ["x", None]]
-    monkeypatch.setattr(readstat_process, "MOST_MEMORY", 1 << 30)
+    monkeypatch.setattr(labelled_read, "MOST_MEMORY", 1 << 30)
     many = ods(tmp_path / "far.ods", ' table:number-columns-repeated="16384"', ' table:number-rows-repeated="1048576"')
     with pytest.raises(DataError, match=r"far.ods (needs more than 1 GB of memory|cannot be read as a workbook)"):
         opened(many)

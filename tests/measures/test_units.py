@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,10 +18,35 @@ from sfumato.measures.registry import known_measures, measure
 from sfumato.measures.suppression import suppress_within
 from sfumato.measures.units import sentence_of
 from sfumato.plans.recodings import at_levels
-from sfumato.tables.domain import domain_of
+from sfumato.tables.domain import Domain, domain_of
 from sfumato.tables.frequency import FrequencyTable, from_codes
+from sfumato.tables.units import Kind, Units, units_from
 
 PRIVACY = [result for result in known_measures().values() if result.kind == "privacy"]
+
+
+def in_units(
+    domains: Sequence[Domain],
+    records: np.ndarray,
+    sensitive: dict[str, tuple[Domain, np.ndarray]],
+    units: np.ndarray,
+    households: np.ndarray | None = None,
+) -> FrequencyTable:
+    """A table whose records belong to units, and perhaps units to households, numbered from 0."""
+    table = from_codes(domains, records, sensitive)
+    order = np.lexsort(records[::-1])
+    tuple_of = np.repeat(np.arange(table.tuples), table.counts)
+    secrets = {name: codes[order] for name, (_, codes) in sensitive.items()}
+
+    def grouped(kind: Kind, numbers: np.ndarray) -> Units:
+        return units_from(kind, table.tuples, tuple_of, numbers[order].astype(np.int32), np.ones_like(order), secrets)
+
+    table = replace(table, units=grouped("unit", units))
+    if households is None:
+        return table
+    household_of = np.zeros(int(units.max()) + 1, dtype=np.int32)
+    household_of[units] = households
+    return replace(table, households=grouped("household", households), household_of=household_of)
 
 
 def small(
@@ -29,7 +55,7 @@ def small(
     """A table of one key with two values below a root, and one sensitive column."""
     key = domain_of("q", {"x": 1, "y": 1})
     secret = domain_of("s", {"a": 1, "b": 1, "c": 1})
-    return from_codes(
+    return in_units(
         [recount(key, np.array(tuples))],
         np.array([tuples], dtype=np.int32),
         {"s": (secret, np.array(values, dtype=np.int32))},
@@ -131,7 +157,7 @@ def unit_tables(draw: st.DrawFn, wildcards: bool = False) -> FrequencyTable:
         records = np.ascontiguousarray(records[:, first])
     of_unit = np.array(draw(st.lists(st.integers(0, 3), min_size=len(set(units)), max_size=len(set(units)))))
     households = np.unique(of_unit[units], return_inverse=True)[1].astype(np.int32) if draw(st.booleans()) else None
-    table = from_codes(counted, records, {"s": (secret, numbers(3))}, units=units, households=households)
+    table = in_units(counted, records, {"s": (secret, numbers(3))}, units=units, households=households)
     return replace(table, weights=table.counts * 3.0)
 
 
@@ -173,7 +199,7 @@ def test_one_record_per_unit_is_the_usual_measure(data: st.DataObject) -> None:
     plain = replace(table, units=None, households=None, household_of=None)
     tuple_of = np.repeat(np.arange(table.tuples), table.counts)
     secret = plain.sensitive["s"]
-    alone = from_codes(
+    alone = in_units(
         table.domains,
         np.ascontiguousarray(table.codes[:, tuple_of]),
         {"s": (secret.domain, np.repeat(secret.values, secret.counts))},

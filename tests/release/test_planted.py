@@ -38,7 +38,7 @@ from tests.release.planted import (
 import sfumato as sf
 from sfumato.data.profile import values_of
 from sfumato.hierarchies import Hierarchy, save
-from sfumato.hierarchies.edit import edited
+from sfumato.hierarchies.hierarchy import edited
 from sfumato.hierarchies.recipes import builder, recipe
 from sfumato.methods.apply import apply_plan
 from sfumato.methods.publish import verify
@@ -161,12 +161,12 @@ def edited_on_the_page(column: str) -> Kind:
         strange = [value for value in values if value not in ordinary]
         rng = chance.rng
         targets = [rng.choice(ordinary) for _ in strange]
-        paths = edited(column, [(value, "*") for value in values], {"do": "add_level", "level": 1})
+        paths = edited(column, [(value, "*") for value in values], "add_level", level=1)
         change = {"do": "move", "level": 0, "labels": [targets[0]], "to": strange[0]}  # a label called like a stranger
-        paths = edited(column, paths, change)
+        paths = edited(column, paths, **change)
         if targets[1] != targets[0]:
             to = "{" + " | ".join([targets[1], strange[1]]) + "}"
-            paths = edited(column, paths, {"do": "join", "level": 1, "labels": [targets[1], strange[1]], "to": to})
+            paths = edited(column, paths, "join", level=1, labels=[targets[1], strange[1]], to=to)
         save(Hierarchy.from_paths(column, paths), folder / "tree.csv")
         return on_a_level(folder, column, str(folder / "tree.csv"), chance)
 

@@ -20,7 +20,6 @@ from sfumato.data.engine import open_engine
 from sfumato.data.open import open_source
 from sfumato.data.settings import DataSettings
 from sfumato.tables.dependence import Dependence, Dependences, Protected, dependences
-from sfumato.tables.dependence.candidates import score_pairs
 from sfumato.tables.dependence.count import (
     Guess,
     Line,
@@ -34,6 +33,7 @@ from sfumato.tables.dependence.count import (
     joined,
     tolerances,
 )
+from sfumato.tables.dependence.find import score_pairs
 from sfumato.tables.dependence.rows import Cells, look_at
 
 seeds = st.integers(0, 10_000)

@@ -20,13 +20,12 @@ from sfumato.base.arrays import Counts64
 from sfumato.base.settings import Noted, toml_text, toml_value
 from sfumato.data.engine import Engine, open_engine
 from sfumato.data.frame import Frame, is_frame
-from sfumato.data.known_columns import spelled
 from sfumato.data.open import open_source
 from sfumato.data.profile import ColumnProfile, MissingCost, complete_rows, missing_costs, profile
-from sfumato.data.repeating import Repeating, repeating
+from sfumato.data.repeating import Repeating, repeating, with_holders
 from sfumato.data.settings import IN_MEMORY, DataSettings, EngineOptions, Role
 from sfumato.data.source import Source
-from sfumato.data.suggest import Suggestion, suggest_all, with_holders
+from sfumato.data.suggest import Suggestion, spelled, suggest_all
 from sfumato.errors import InputError, counted, nearest, shortened
 from sfumato.hierarchies.build import default_widths
 from sfumato.tables.domain import KEYED

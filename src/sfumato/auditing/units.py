@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from sfumato.base.progress import stage
 from sfumato.data.cells import cleaned
 from sfumato.data.engine import Engine, open_engine
-from sfumato.data.known_columns import number_named
-from sfumato.data.repeating import JOINED, Repeating, candidates, refuse_spellings, repeating
+from sfumato.data.repeating import JOINED, Repeating, candidates, number_named, repeating
 from sfumato.data.settings import Role
 from sfumato.data.source import Source
+from sfumato.data.value_counts import refuse_spellings
 from sfumato.study import Study
 from sfumato.study.declaration import Declaration
 

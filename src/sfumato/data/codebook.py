@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 WHOLE = 1e15  # whole numbers below it are written without a fraction, as the engine does
 
@@ -113,7 +112,7 @@ class Codebook:
         """Whether any value is declared to mean missing."""
         return any(column.missing or column.ranges for column in self.columns.values())
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, dict[str, object]]:
         """Return the labels for machines."""
         return {
             name: {"label": column.label, "values": dict(column.values), "missing": list(column.missing)}

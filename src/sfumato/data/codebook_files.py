@@ -10,16 +10,16 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 from xml.parsers import expat
 
 from sfumato.base.formats import parse_json, read_limited
 from sfumato.base.trust import note_input
 from sfumato.data.codebook import Codebook, ColumnLabels, code_text
 from sfumato.data.csv import detect_encoding
-from sfumato.data.readstat_process import catalogue_apart
+from sfumato.data.labelled_read import catalogue_apart
 from sfumato.errors import DataError
 
 MOST_DEPTH = 100
@@ -107,18 +107,15 @@ class _Reader:
             case "titl" if not self.title and "stdyDscr" in self._open:
                 self.title = said
             case "catgry":
-                self._categorized()
+                value, label, missing = self._category
+                if value and label:
+                    self._values[value] = label
+                if value and missing == "Y":
+                    self._missing.append(value)
             case "var" if self._variable:
                 self.columns[self._variable] = ColumnLabels(
                     self._label, self._values, tuple(dict.fromkeys(self._missing)), tuple(self._ranges)
                 )
-
-    def _categorized(self) -> None:
-        value, label, missing = self._category
-        if value and label:
-            self._values[value] = label
-        if value and missing == "Y":
-            self._missing.append(value)
 
     def _range(self, given: dict[str, str]) -> None:
         try:
@@ -179,25 +176,24 @@ def _from_csv(raw: bytes, name: str) -> Codebook:
             expected="a header with column and label, and where values have labels also value and missing",
             remedy="column,value,label,missing",
         )
-    entries: dict[str, dict[str, Any]] = {}
-
-    def cell(row: list[str], head: str) -> str:
-        position = places[head]
-        return row[position].strip() if position is not None and position < len(row) else ""
-
+    values: dict[str, dict[str, str]] = defaultdict(dict)
+    missing: dict[str, list[str]] = defaultdict(list)
+    labels: dict[str, str] = {}
     for row in rows[1:]:
-        entry = entries.setdefault(cell(row, "column"), {"values": {}, "missing": []})
-        value, label = cell(row, "value"), cell(row, "label")
+        cells = [row[at].strip() if at is not None and at < len(row) else "" for at in places.values()]
+        column, value, label, means_missing = cells
+        labels.setdefault(column, "")
         if not value:
-            entry["label"] = label
+            labels[column] = label
         elif label:
-            entry["values"][value] = label
-        if value and cell(row, "missing").lower() in YES:
-            entry["missing"].append(value)
+            values[column][value] = label
+        if value and means_missing.lower() in YES:
+            missing[column].append(value)
+    entries = {name: {"label": labels[name], "values": values[name], "missing": missing[name]} for name in labels}
     return _book(entries.items(), name)
 
 
-def _from_json(content: Any, name: str) -> Codebook:
+def _from_json(content: object, name: str) -> Codebook:
     """Return columns by name, each with label, values and missing; or a list of such columns, as a release has it."""
     if isinstance(content, dict) and isinstance(content.get("columns"), list | dict):
         content = content["columns"]
@@ -208,7 +204,7 @@ def _from_json(content: Any, name: str) -> Codebook:
     raise DataError(f"{name} does not describe columns", expected='{"sex": {"label": "Sex", "values": {"1": "male"}}}')
 
 
-def _book(entries: Iterable[tuple[str, Mapping[str, Any]]], name: str) -> Codebook:
+def _book(entries: Iterable[tuple[str, Mapping[str, object]]], name: str) -> Codebook:
     result = {}
     for column, entry in entries:
         values, missing = entry.get("values") or {}, entry.get("missing") or ()

@@ -14,67 +14,20 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+import pyarrow
+
 from sfumato.base.trust import note_input
+from sfumato.data.failures import failure
 from sfumato.data.settings import SQLITE, DataSettings, connectable, quoted_name, quoted_table
 from sfumato.errors import DataError, InputError, StudyError, nearest, shortened
 
-# Words of a driver's message or its SQLSTATE; what we say of it; what was expected; what to try.
-FAILURES = (
-    (
-        r"28\w{3}|password authentication failed|no password supplied|role .* does not exist|pg_hba\.conf",
-        "the database refused the user or the password",
-        "a user who may read it",
-        "PGUSER and PGPASSWORD in the environment, or password_file under [data]",
-    ),
-    (
-        r"42501|permission denied",
-        "the user has no right to read it",
-        "a user who may read it",
-        "ask for the right to SELECT",
-    ),
-    (
-        r"3D000|database .* does not exist",
-        "there is no such database",
-        "a database of the server",
-        "check the address",
-    ),
-    (
-        r"Connection refused|could not translate host|timeout expired|No route|No such file or directory|Is the server",
-        "no server answers at this address",
-        "a running server that can be reached from this machine",
-        "check the host and the port in the address",
-    ),
-    (r"08\w{3}|57P0\d|server closed the connection|terminating connection|SSL", "the connection was lost", "", ""),
-    (
-        r"unable to open|failed to open|failed to allocate",
-        "the file cannot be opened",
-        "an existing SQLite file that you may read",
-        "check the path; it is relative to the run file",
-    ),
-    (
-        r"file is not a database|malformed|encrypted",
-        "the file is not an SQLite database",
-        "an SQLite file",
-        "check the path",
-    ),
-    (
-        r"42703|42601|no such column|syntax error",
-        "the database did not understand the query",
-        "a valid SELECT statement",
-        "",
-    ),
-    (r"25006|readonly", "the query would write, and only reading is allowed", "a SELECT statement", ""),
-    (
-        r"[Tt]ype mismatch|cannot be cast|INVALID_DATA",
-        "a column changed its type while it was being read",
-        "columns of one type",
-        "run it again",
-    ),
-)
+if TYPE_CHECKING:
+    from adbc_driver_manager.dbapi import Connection, Cursor
 
 
 def explained(error: Exception, title: str) -> InputError:
@@ -82,9 +35,8 @@ def explained(error: Exception, title: str) -> InputError:
     state, text = getattr(error, "sqlstate", None) or "", str(error)
     if isinstance(error, OSError):
         return broke_off(title)
-    for words, what, expected, remedy in FAILURES:
-        if re.search(words, text) or re.fullmatch(words, state):
-            return DataError(f"{title}: {what}", expected=expected, remedy=remedy)
+    if found := failure("database", f"{state} {text}"):
+        return DataError(f"{title}: {found[0]}", **found[1])
     return DataError(
         f"{title} cannot be read" + (f" (SQLSTATE {state})" if state else ""),
         expected="a table or query that the database can read completely",
@@ -99,22 +51,17 @@ def broke_off(title: str) -> DataError:
     )
 
 
-def driver(path: str) -> tuple[Callable[..., Any], type[Exception]]:
+def driver(path: str) -> tuple[Callable[[str], Connection], type[Exception]]:
     """Return the function that connects to a database, and the error class of the driver."""
+    package = "adbc_driver_sqlite" if path.startswith(SQLITE) else "adbc_driver_postgresql"
     try:
-        from adbc_driver_manager import Error
-
-        if path.startswith(SQLITE):
-            from adbc_driver_sqlite.dbapi import connect
-        else:
-            from adbc_driver_postgresql.dbapi import connect
+        return import_module(f"{package}.dbapi").connect, import_module("adbc_driver_manager").Error
     except ImportError:
         raise InputError(
             "reading from a database needs a driver that is not installed",
             expected="the extra db",
             remedy="pip install 'sfumato[db]'",
         ) from None
-    return connect, Error
 
 
 def address_of(path: str, password_file: str | None, folder: Path) -> str:
@@ -210,7 +157,7 @@ class Database:
             return [str(row[0]) for row in cursor.fetchall()]
 
     @contextmanager
-    def batches(self) -> Iterator[tuple[Any, list[DataError]]]:
+    def batches(self) -> Iterator[tuple[pyarrow.RecordBatchReader, list[DataError]]]:
         """Return the rows as an Arrow reader, and a list that holds an error if they end too early.
 
         Columns are `mark` (rows with 0 are the table's), then `c0`, `c1`, …
@@ -238,7 +185,7 @@ class Database:
         self.digest = result.hexdigest()
 
     @contextmanager
-    def _connected(self) -> Iterator[Any]:
+    def _connected(self) -> Iterator[Cursor]:
         connect, error_type = driver(self.path)
         try:
             with connect(self._address) as connection, connection.cursor() as cursor:
@@ -266,7 +213,7 @@ class Database:
             else:
                 self._look_at_types(schema)
 
-    def _look_at_types(self, schema: Any) -> None:
+    def _look_at_types(self, schema: pyarrow.Schema) -> None:
         for field in schema:
             about = field.metadata or {}
             kind, cell = about.get(b"POSTGRESQL:type", b"").decode(), quoted_name(field.name)
@@ -275,7 +222,7 @@ class Database:
             exact = _decimal(int(about.get(b"POSTGRESQL:typmod", b"-1")))
             self.types.append(exact if kind == "numeric" else PLAIN.get(kind, "VARCHAR"))
 
-    def _look_at_cells(self, cursor: Any) -> None:
+    def _look_at_cells(self, cursor: Cursor) -> None:
         cells = [quoted_name(name) for name in self.names]
         cursor.execute("SELECT " + ", ".join(f"max({KINDS.format(cell)})" for cell in cells) + f" {self._from}")
         kinds = [int(kind or 0) for kind in cursor.fetchone()]
@@ -293,13 +240,11 @@ class Database:
             self._first += f", {sample}"
 
 
-def _renamed(reader: Any, title: str, failed: list[DataError]) -> Any:
-    import pyarrow
-
+def _renamed(reader: pyarrow.RecordBatchReader, title: str, failed: list[DataError]) -> pyarrow.RecordBatchReader:
     kinds = [field.type for field in reader.schema]
     schema = pyarrow.schema([("mark", kinds[0]), *((f"c{position}", kind) for position, kind in enumerate(kinds[1:]))])
 
-    def batches() -> Iterator[Any]:
+    def batches() -> Iterator[pyarrow.RecordBatch]:
         try:
             for batch in reader:
                 yield pyarrow.record_batch(batch.columns, schema=schema)

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import duckdb
-import numpy as np
+import pyarrow
 
 from sfumato.base.arrays import arrow_table
 from sfumato.base.files import Scratch, new_file, sweep
-from sfumato.base.progress import active
+from sfumato.base.progress import Recorder, active
 from sfumato.data.csv import NATIVE_ENCODINGS, not_in_encoding
 from sfumato.data.database import Database
-from sfumato.data.settings import EngineOptions
-from sfumato.data.source import Source, engine_name, transcoded
-from sfumato.data.treatment import UNTREATED, refuse_untreatable, treated_columns
+from sfumato.data.settings import EngineOptions, quoted_name
+from sfumato.data.source import STREAMED, Arrays, Cells, Change, Row, Source, engine_name, transcoded
+from sfumato.data.treatment import attach_treated
 from sfumato.errors import DataError, InputError, MemoryLimitError, SfumatoError, StudyError, counted
 
 UNREADABLE = (duckdb.IOException, duckdb.InvalidInputException, duckdb.ConversionException)
@@ -54,7 +53,7 @@ class DuckEngine:
     ordered = True
 
     def __init__(self, options: EngineOptions) -> None:
-        sweep(_existing(options.temp_folder))
+        sweep(options.folder())
         self._scratch = Scratch(parent=options.temp_folder)
         self._folder = self._scratch.path
         # These two are on by default and would use the network.
@@ -82,7 +81,7 @@ class DuckEngine:
                 "the engine refuses its options", expected='memory_limit such as "2GB", threads from 1'
             ) from error
         self._sources: list[Source] = []
-        self._frames: dict[str, Any] = {}
+        self._frames: dict[str, pyarrow.Table] = {}
 
     def _bound(self) -> None:
         """Keep to the limit of the process, unless the engine's own is lower."""
@@ -95,27 +94,22 @@ class DuckEngine:
 
     def attach(self, source: Source, view: str) -> None:
         if source.untreated is not None:
-            self.attach(source.untreated, f"{view}{UNTREATED}")
-            refuse_untreatable(self, source, f"{view}{UNTREATED}")
-            cells = treated_columns(source)
-            self.run(f"CREATE OR REPLACE VIEW {view} AS SELECT {cells} FROM {view}{UNTREATED}")
-            self.run(f"CREATE OR REPLACE VIEW {view}_numbered AS SELECT r, {cells} FROM {view}{UNTREATED}_numbered")
+            attach_treated(self, source, source.untreated, view, "CREATE OR REPLACE VIEW")
             return
         if source.frame is not None:
             # The engine reads the buffers of the table without a copy.
             names = [column.sql for column in source.columns]
             self._frames[f"{view}_frame"] = source.frame.table().rename_columns(names)
             self._connection.register(f"{view}_frame", self._frames[f"{view}_frame"])
-            self.run(f"CREATE OR REPLACE VIEW {view} AS SELECT * FROM {view}_frame")
-            self.run(f"CREATE OR REPLACE VIEW {view}_numbered AS SELECT row_number() OVER () AS r, * FROM {view}")
-            return
-        if source.database is not None:
+            rows = f"SELECT * FROM {view}_frame"
+        elif source.database is not None:
             self._read(source, source.database, view)
-            self.run(f"CREATE OR REPLACE VIEW {view}_numbered AS SELECT row_number() OVER () AS r, * FROM {view}")
-            return
-        readable = transcoded(source, self._folder / f"utf8-{len(self._sources)}")
-        self._sources.append(readable)
-        self.run(f"CREATE OR REPLACE VIEW {view} AS {scan(readable, self._folder)}")
+            rows = f"SELECT * FROM {view}_rows"
+        else:
+            readable = transcoded(source, self._folder / f"utf8-{len(self._sources)}")
+            self._sources.append(readable)
+            rows = scan(readable, self._folder)
+        self.run(f"CREATE OR REPLACE VIEW {view} AS {rows}")
         self.run(f"CREATE OR REPLACE VIEW {view}_numbered AS SELECT row_number() OVER () AS r, * FROM {view}")
 
     def _read(self, source: Source, database: Database, view: str) -> None:
@@ -132,36 +126,31 @@ class DuckEngine:
                 raise failed[0] if failed else self._explained(error) from None
             finally:
                 self._connection.unregister("incoming")
-        self.run(f"CREATE OR REPLACE VIEW {view} AS SELECT * FROM {view}_rows")
         texts = (f"CAST({column.sql} AS VARCHAR)" for column in source.columns)
         row = " || ".join(f"coalesce(length({text}) || ':' || {text}, '-')" for text in texts)
-        digests = self._connection.sql(f"SELECT sha256({row}) AS d FROM {view} ORDER BY d").to_arrow_reader(100_000)
-        database.note(digest for batch in digests for digest in batch.column(0).to_pylist())
+        digests = self._connection.sql(f"SELECT sha256({row}) AS d FROM {view}_rows ORDER BY d")
+        batches = digests.to_arrow_reader(100_000)
+        database.note(digest for batch in batches for digest in batch.column(0).to_pylist())
 
     def run(self, sql: str) -> None:
-        self._execute(sql)
+        with self._watched():
+            self._connection.execute(sql)
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        try:
-            with self._watched():
-                return self._execute(sql).fetchall()
-        except duckdb.Error as error:
-            raise self._explained(error) from None  # its text holds rows
+    def rows(self, sql: str) -> list[Row]:
+        with self._watched():
+            return self._connection.execute(sql).fetchall()
 
-    def arrays(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
-        try:
-            with self._watched():
-                return dict(self._execute(sql).fetchnumpy())
-        except duckdb.Error as error:
-            raise self._explained(error) from None  # its text holds rows
+    def arrays(self, sql: str) -> Arrays:
+        with self._watched():
+            return dict(self._connection.execute(sql).fetchnumpy())
 
-    def upload(self, name: str, columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]]) -> None:
+    def upload(self, name: str, columns: Mapping[str, Cells]) -> None:
         self._connection.register("uploaded", arrow_table(columns))
         self.run(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM uploaded")
         self._connection.unregister("uploaded")
 
     def write(self, sql: str, path: Path, like: Source, names: Sequence[str]) -> None:
-        listed = ", ".join(f'c{i} AS "{name.replace(chr(34), chr(34) * 2)}"' for i, name in enumerate(names))
+        listed = ", ".join(f"c{i} AS {quoted_name(name)}" for i, name in enumerate(names))
         dialect = like.dialect
         if dialect is None:
             options = "FORMAT parquet"
@@ -172,30 +161,24 @@ class DuckEngine:
             options = f"FORMAT csv, DELIMITER {quoted(dialect.separator)}{quote}, HEADER {header}"
             if path.suffix == ".gz":
                 options += ", COMPRESSION gzip"
-        try:
-            with new_file(path, overwrite=True) as part, self._watched():
+        with new_file(path, overwrite=True) as part, self._watched():
+            try:
                 self._connection.execute(f"COPY (SELECT {listed} FROM ({sql})) TO {quoted(str(part))} ({options})")
-        except duckdb.IOException:
-            raise InputError(
-                f"{path.name} could not be written", expected="a folder with free space", remedy="free some space"
-            ) from None
-        except duckdb.Error as error:
-            raise self._explained(error) from None  # its text holds rows
+            except duckdb.IOException:
+                raise InputError(
+                    f"{path.name} could not be written", expected="a folder with free space", remedy="free some space"
+                ) from None
 
     def hashed(self, cells: Sequence[str]) -> str:
         return f"hash({', '.join(cells)})"
 
-    def stream(self, sql: str, change: Callable[[Any], Any], view: str, rows: int = 200_000) -> None:
-        import pyarrow
-
-        try:
+    def stream(self, sql: str, change: Change, view: str) -> None:
+        with self._watched():
             # A second cursor reads while the first one writes; what is held at a time is a batch.
             self._reading = self._connection.cursor()
             for name, table in self._frames.items():  # which are known to one connection only
                 self._reading.register(name, table)
-            reader = self._reading.sql(sql).to_arrow_reader(rows)
-        except duckdb.Error as error:
-            raise self._explained(error) from None  # its text holds rows
+            reader = self._reading.sql(sql).to_arrow_reader(STREAMED)
         empty = pyarrow.record_batch([pyarrow.array([], field.type) for field in reader.schema], schema=reader.schema)
         changed = (change(batch) for batch in reader)
         self._connection.register(view, pyarrow.RecordBatchReader.from_batches(change(empty).schema, changed))
@@ -203,50 +186,35 @@ class DuckEngine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._connection.close()
         self._scratch.close()
 
-    def _execute(self, sql: str) -> duckdb.DuckDBPyConnection:
-        try:
-            with self._watched():
-                return self._connection.execute(sql)
-        except duckdb.Error as error:
-            raise self._explained(error) from None  # its text holds rows
-
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """Report the progress of a statement to a listener. Ctrl-C stops the statement."""
+        """Report the progress of a statement to a listener. Ctrl-C stops the statement, and errors become ours."""
+        ended, recorder = threading.Event(), active()
+        watcher = None
+        if recorder is not None and recorder.heard:
+            watcher = threading.Thread(target=self._look, args=(recorder, ended), daemon=True)
+            watcher.start()
         try:
-            with self._looked_at():
-                yield
+            yield
+        except duckdb.Error as error:
+            raise self._explained(error) from None  # its text holds rows
         except RuntimeError as error:
             if "interrupt" in str(error).lower():
                 raise KeyboardInterrupt from None
             raise
-
-    @contextmanager
-    def _looked_at(self) -> Iterator[None]:
-        recorder = active()
-        if recorder is None or not recorder.heard:
-            yield
-            return
-        ended = threading.Event()
-
-        def look() -> None:
-            while not ended.wait(LOOK):
-                share = self._connection.query_progress()
-                recorder.share(share / 100 if share > 0 else None)
-
-        watcher = threading.Thread(target=look, daemon=True)
-        watcher.start()
-        try:
-            yield
         finally:
             ended.set()
-            watcher.join()
+            if watcher is not None:
+                watcher.join()
+
+    def _look(self, recorder: Recorder, ended: threading.Event) -> None:
+        while not ended.wait(LOOK):
+            share = self._connection.query_progress()
+            recorder.share(share / 100 if share > 0 else None)
 
     def _explained(self, error: duckdb.Error) -> SfumatoError:
         """Return our error for an engine's error, whose text would print a row with sensitive values."""
@@ -305,9 +273,7 @@ def scan(source: Source, folder: Path, rejects: bool = False) -> str:
     """Return the SELECT that reads a source, its columns named by position; `folder` is for links to its files."""
     files = "[" + ", ".join(quoted(engine_name(file, folder)) for file in source.files) + "]"
     if source.dialect is None:
-        listed = ", ".join(
-            f'"{native.replace(chr(34), chr(34) * 2)}" AS c{i}' for i, native in enumerate(source.native_names)
-        )
+        listed = ", ".join(f"{quoted_name(native)} AS c{i}" for i, native in enumerate(source.native_names))
         return f"SELECT {listed} FROM read_parquet({files}, hive_partitioning=false)"
     dialect = source.dialect
     columns = ", ".join(f"'{column.sql}': 'VARCHAR'" for column in source.columns)
@@ -325,9 +291,3 @@ def scan(source: Source, folder: Path, rejects: bool = False) -> str:
     if rejects:
         options.append("store_rejects=true, rejects_limit=0")
     return f"SELECT * FROM read_csv({files}, {', '.join(options)})"
-
-
-def _existing(folder: str | None) -> str | None:
-    if folder is not None and not Path(folder).is_dir():
-        raise StudyError(f"there is no folder {folder}", expected="an existing temp_folder")
-    return folder

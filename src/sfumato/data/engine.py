@@ -11,15 +11,12 @@ as STRING. Every engine defines the following functions, because the engines' ow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
-
-import numpy as np
+from typing import Protocol, Self
 
 from sfumato.data.settings import EngineOptions
-from sfumato.data.source import Source
+from sfumato.data.source import Arrays, Cells, Change, Row, Source
 from sfumato.errors import StudyError, nearest
 
 ENGINES = ("duckdb", "spark")
@@ -40,13 +37,13 @@ class Engine(Protocol):
     def run(self, sql: str) -> None:
         """Run CREATE OR REPLACE TEMP TABLE … AS, CREATE OR REPLACE TEMP VIEW … AS, or DROP TABLE."""
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str) -> list[Row]:
         """Return a small result as Python rows."""
 
-    def arrays(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
+    def arrays(self, sql: str) -> Arrays:
         """Return a result without NULLs as one array per column."""
 
-    def upload(self, name: str, columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]]) -> None:
+    def upload(self, name: str, columns: Mapping[str, Cells]) -> None:
         """Make a temporary table of the engine from a small table."""
 
     def write(self, sql: str, path: Path, like: Source, names: Sequence[str]) -> None:
@@ -55,7 +52,7 @@ class Engine(Protocol):
     def hashed(self, cells: Sequence[str]) -> str:
         """Return SQL for a whole number of 64 bits that looks random and depends on the cells alone."""
 
-    def stream(self, sql: str, change: Callable[[Any], Any], view: str, rows: int = 200_000) -> None:
+    def stream(self, sql: str, change: Change, view: str) -> None:
         """Make a view of a query's rows, changed by `change` in Arrow record batches, which can be read once.
 
         `change` must return batches of one schema, which is found by calling it with an empty batch.
@@ -63,9 +60,7 @@ class Engine(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
 
 def open_engine(name: str = "duckdb", options: EngineOptions | None = None) -> Engine:
@@ -88,7 +83,7 @@ def open_engine(name: str = "duckdb", options: EngineOptions | None = None) -> E
             expected="memory_limit, temp_folder or threads",
             remedy='engine = "spark", or leave them out',
         )
-    from sfumato.data.duckdb import DuckEngine
+    from sfumato.data.duckdb import DuckEngine  # a command that reads no records waits for no engine
 
     return DuckEngine(options)
 

@@ -7,20 +7,18 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import parquet
 
 from sfumato.base.arrays import Counts64, Floats
 from sfumato.errors import DataError, shortened
 
-if TYPE_CHECKING:
-    import pyarrow
-
-
 BLOCK = 1 << 18  # rows that are digested at a time
 READ_AGAIN = ("pandas", "polars", "pyarrow")  # tables that can be read as often as needed, and seen to change
-ONE_SHOT = ("RecordBatchReader",)
 
 
 def is_frame(table: object) -> bool:
@@ -53,7 +51,8 @@ class Frame:
                 remedy="collect() a lazy frame first" if "Lazy" in type(native).__name__ else "",
             )
         self.native = native
-        self._once = None if _can_be_read_again(native) else _arrow(native)
+        again = self.kind in READ_AGAIN and type(native).__name__ != "RecordBatchReader"
+        self._once = None if again else _arrow(native)
 
     def __repr__(self) -> str:
         return f"<Frame of {self.kind}>"
@@ -67,7 +66,7 @@ class Frame:
         """The package that the caller's table is of."""
         return type(self.native).__module__.partition(".")[0].removeprefix("_")
 
-    def table(self) -> pyarrow.Table:
+    def table(self) -> pa.Table:
         """Return the rows as an Arrow table; an index of pandas is no column of it."""
         return _arrow(self.native) if self._once is None else self._once
 
@@ -77,7 +76,7 @@ class Frame:
         return content_digest(table.schema, table.to_batches())
 
 
-def content_digest(schema: pyarrow.Schema, batches: Iterable[pyarrow.RecordBatch]) -> str:
+def content_digest(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> str:
     """Return the SHA-256 over names, types and values of Arrow data.
 
     Each column has three digests: of the cells with a value, of the lengths of the values, and of their bytes. So the
@@ -97,28 +96,24 @@ def content_digest(schema: pyarrow.Schema, batches: Iterable[pyarrow.RecordBatch
 
 def file_digest(files: Sequence[Path]) -> str:
     """Return the content digest of a table in Parquet files, which is that of the frame they were written from."""
-    import pyarrow
-    import pyarrow.parquet
-
     try:
-        schema = without_index(pyarrow.parquet.read_schema(files[0]))
+        schema = without_index(parquet.read_schema(files[0]))
 
-        def batches() -> Iterator[pyarrow.RecordBatch]:
+        def batches() -> Iterator[pa.RecordBatch]:
             for file in files:
-                with pyarrow.parquet.ParquetFile(file) as opened:
+                with parquet.ParquetFile(file) as opened:
                     yield from opened.iter_batches(BLOCK, columns=schema.names)
 
         return content_digest(schema, batches())
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise DataError(f"{files[0].name} cannot be read as Parquet", expected="a complete Parquet file") from error
 
 
 class _Column:
     """The digests of one column while its cells come in."""
 
-    def __init__(self, type_: pyarrow.DataType) -> None:
-        import pyarrow.types as types
-
+    def __init__(self, type_: pa.DataType) -> None:
+        types = pa.types
         value = type_.value_type if types.is_dictionary(type_) else type_
         self._valid, self._lengths, self._bytes = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
         if types.is_string(value) or types.is_large_string(value) or types.is_string_view(value):
@@ -132,23 +127,22 @@ class _Column:
         else:  # decimals, binary and other rare kinds, by what they look like
             self.name = f"{value} as text"
 
-    def update(self, cells: pyarrow.Array) -> None:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        if pa.types.is_dictionary(cells.type):
-            cells = cells.dictionary.cast(_plain(cells.type.value_type)).take(cells.indices)
+    def update(self, cells: pa.Array) -> None:
+        cells = without_categories(cells)
         if not cells.null_count:
             self._valid.update(b"\1" * len(cells))
         else:
-            self._valid.update(_raw(pc.is_valid(cells).cast(pa.uint8())))
+            self._valid.update(_raw(cells.is_valid().cast(pa.uint8())))
         if self.name == "null":
             return
         if self.name == "string" or self.name.endswith(" as text"):
             texts = cells.cast(pa.large_string() if self.name == "string" else _text_type(cells.type))
             texts = texts.fill_null("" if pa.types.is_large_string(texts.type) else b"")
-            self._lengths.update(_raw(pc.binary_length(texts).cast(pa.int64())))
-            self._bytes.update(_joined(texts))
+            _, offsets, data = texts.buffers()
+            ends = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+            self._lengths.update(np.diff(ends).tobytes())
+            if data is not None:
+                self._bytes.update(memoryview(data)[ends[0] : ends[-1]])
             return
         if self.name == "date":
             cells = cells.cast(pa.date32()).cast(pa.int32())
@@ -162,57 +156,37 @@ class _Column:
         return self.name.encode() + b"".join(part.digest() for part in (self._valid, self._lengths, self._bytes))
 
 
-def _raw(cells: pyarrow.Array) -> memoryview:
+def _raw(cells: pa.Array) -> memoryview:
     """Return the bytes of an array of fixed width without missing values."""
     return memoryview(cells.to_numpy(zero_copy_only=False)).cast("B")
 
 
-def _joined(texts: pyarrow.Array) -> memoryview:
-    """Return the bytes of all texts one after another."""
-    import numpy as np
-
-    _, offsets, data = texts.buffers()
-    if data is None or not len(texts):
-        return memoryview(b"")
-    ends = np.frombuffer(offsets, dtype=np.int64)
-    return memoryview(data)[ends[texts.offset] : ends[texts.offset + len(texts)]]
-
-
-def _text_type(type_: pyarrow.DataType) -> pyarrow.DataType:
-    import pyarrow as pa
-
+def _text_type(type_: pa.DataType) -> pa.DataType:
     binary = pa.types.is_binary(type_) or pa.types.is_large_binary(type_) or pa.types.is_binary_view(type_)
     return pa.large_binary() if binary or pa.types.is_fixed_size_binary(type_) else pa.large_string()
 
 
-def _plain(type_: pyarrow.DataType) -> pyarrow.DataType:
-    """Return the type of a dictionary's values as casts know it: views of text become text."""
-    import pyarrow as pa
+def without_categories(cells: pa.Array) -> pa.Array:
+    """Return categories as their values, and views of text as text, as casts and every reader of Parquet know them."""
+    coded = pa.types.is_dictionary(cells.type)
+    type_ = cells.type.value_type if coded else cells.type
+    if pa.types.is_string_view(type_):
+        type_ = pa.large_string()
+    return cells.dictionary.cast(type_).take(cells.indices) if coded else cells.cast(type_)
 
-    return pa.large_string() if pa.types.is_string_view(type_) else type_
 
-
-def without_index(schema: pyarrow.Schema) -> pyarrow.Schema:
+def without_index(schema: pa.Schema) -> pa.Schema:
     """Return the schema without columns that hold an index of pandas."""
-    import pyarrow
-
     about = (schema.metadata or {}).get(b"pandas")
     held = json.loads(about)["index_columns"] if about else []
     index = {name for name in held if isinstance(name, str)}
-    return pyarrow.schema([field for field in schema if field.name not in index], schema.metadata) if index else schema
+    return pa.schema([field for field in schema if field.name not in index], schema.metadata) if index else schema
 
 
-def _can_be_read_again(native: object) -> bool:
-    package = type(native).__module__.partition(".")[0]
-    return package in READ_AGAIN and type(native).__name__ not in ONE_SHOT
-
-
-def _arrow(native: Any) -> pyarrow.Table:
+def _arrow(native: Any) -> pa.Table:
     """Return the table in Arrow. The messages of other packages are not shown: they hold values."""
-    import pyarrow
-
     try:
-        table = pyarrow.table(native)
+        table = pa.table(native)
     except Exception as error:  # noqa: BLE001 - whatever the other package raises
         unreadable = _unreadable_columns(native)
         what = f"{shortened(unreadable)} cannot be read" if unreadable else "the table cannot be read"
@@ -225,21 +199,19 @@ def _arrow(native: Any) -> pyarrow.Table:
     if len(kept) < len(table.schema):
         table = table.select(kept.names)
     for position, field in enumerate(table.schema):
-        if pyarrow.types.is_null(field.type):  # a column of nothing but missing values
-            table = table.set_column(position, field.name, table.column(position).cast(pyarrow.string()))
+        if pa.types.is_null(field.type):  # a column of nothing but missing values
+            table = table.set_column(position, field.name, table.column(position).cast(pa.string()))
     return table
 
 
 def _unreadable_columns(native: Any) -> list[str]:
     """Return the columns that do not become Arrow by themselves."""
-    import pyarrow
-
     names = list(getattr(native, "columns", ()))
     failed = []
     for name in names:
         try:
-            pyarrow.table(native[[name]])
-        except (pyarrow.ArrowException, TypeError, ValueError, AttributeError, NotImplementedError, OverflowError):
+            pa.table(native[[name]])
+        except (pa.ArrowException, TypeError, ValueError, AttributeError, NotImplementedError, OverflowError):
             failed.append(str(name))
     return failed if len(failed) < max(len(names), 2) else []
 
@@ -251,7 +223,7 @@ class Labels:
     labels: Sequence[str | None]
     codes: Counts64
 
-    def values(self) -> np.ndarray[Any, Any]:
+    def values(self) -> npt.NDArray[np.object_]:
         held = np.empty(len(self.labels), dtype=object)
         held[:] = self.labels
         return held[self.codes]
@@ -297,7 +269,7 @@ def _pandas(native: Any, rows: Counts64, places: Sequence[int], recoded: Mapping
         if isinstance(column, Numbers):
             out.isetitem(at, pandas.Series(column.values, index=out.index))
             continue
-        values: Any = column.values()
+        values = column.values()
         if isinstance(was, pandas.CategoricalDtype):
             values = pandas.Categorical(values, categories=column.categories)
         text = isinstance(was, pandas.StringDtype) or str(was) == "string[pyarrow]"
@@ -321,20 +293,20 @@ def _polars(native: Any, rows: Counts64, places: Sequence[int], recoded: Mapping
     return native.select(names)[rows].with_columns(columns)
 
 
-def _recoded_arrow(table: Any, rows: Counts64, places: Sequence[int], recoded: Mapping[int, Labels | Numbers]) -> Any:
-    import pyarrow
-
+def _recoded_arrow(
+    table: pa.Table, rows: Counts64, places: Sequence[int], recoded: Mapping[int, Labels | Numbers]
+) -> pa.Table:
     out = {}
     for position in places:
         name, cells = table.column_names[position], table.column(position)
         if position in recoded:
             column = recoded[position]
             if isinstance(column, Numbers):
-                out[name] = pyarrow.array(column.values, from_pandas=True)
+                out[name] = pa.array(column.values, from_pandas=True)
                 continue
-            text = pyarrow.array(list(column.labels), pyarrow.string()).take(pyarrow.array(column.codes))
-            out[name] = text.dictionary_encode() if pyarrow.types.is_dictionary(cells.type) else text
+            text = pa.array(list(column.labels), pa.string()).take(pa.array(column.codes))
+            out[name] = text.dictionary_encode() if pa.types.is_dictionary(cells.type) else text
         else:
-            view = pyarrow.types.is_string_view(cells.type)  # which Arrow cannot take from
-            out[name] = (cells.cast(pyarrow.large_string()) if view else cells).take(pyarrow.array(rows))
-    return pyarrow.table(out)
+            view = pa.types.is_string_view(cells.type)  # which Arrow cannot take from
+            out[name] = (cells.cast(pa.large_string()) if view else cells).take(pa.array(rows))
+    return pa.table(out)

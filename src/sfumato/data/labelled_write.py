@@ -14,8 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+import pyarrow.parquet
+
 from sfumato.data.codebook import Codebook, ColumnLabels, code_text, group_label
-from sfumato.data.statistical import TITLES, needed
+from sfumato.data.settings import TITLES
+from sfumato.data.statistical import DATES, TIMES, needed
 from sfumato.errors import InputError, SfumatoError, shortened
 from sfumato.hierarchies.labels import interval, number
 
@@ -25,7 +29,7 @@ FIRST_DAY = dt.date(1900, 3, 1)  # before this date the program counts a day tha
 WRITTEN = dt.datetime(1970, 1, 1)
 
 
-def write_workbook(path: Path, names: Sequence[str], columns: Sequence[Sequence[Any]], book: Codebook) -> None:
+def write_workbook(path: Path, names: Sequence[str], columns: Sequence[Sequence[object]], book: Codebook) -> None:
     """Write columns of cells; None is an empty one. No text is taken for a formula or a link."""
     writer = needed("xlsxwriter", "writing a workbook of Excel")
     rows = len(columns[0])
@@ -39,18 +43,27 @@ def write_workbook(path: Path, names: Sequence[str], columns: Sequence[Sequence[
     options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
     with writer.Workbook(str(path), options) as out:
         out.set_properties({"created": WRITTEN})
-        formats: dict[type, Any] = {dt.date: out.add_format({"num_format": "yyyy-mm-dd"})}
+        formats: dict[type, object] = {dt.date: out.add_format({"num_format": "yyyy-mm-dd"})}
         formats[dt.datetime] = out.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
         sheet = out.add_worksheet(SHEET)
         for position, name in enumerate(names):
             sheet.write_string(0, position, name)
         for row in range(rows):
             for position, column in enumerate(columns):
-                _write_workbook(sheet, row + 1, position, column[row], formats, names[position])
-        _labels(out, names, columns, book)
+                cell = column[row]
+                if isinstance(cell, float | int | dt.date | None):  # a truth value is an int
+                    sheet.write(row + 1, position, cell, formats.get(type(cell)))
+                else:  # never by `write`, which takes some texts for formulas
+                    sheet.write_string(row + 1, position, _short(str(cell), names[position]))
+        lines = _label_lines(names, columns, book)
+        if lines:
+            sheet = out.add_worksheet(LABELS)
+            for row, line in enumerate([("column", "value", "label"), *lines]):
+                for position, text in enumerate(line):
+                    sheet.write_string(row, position, text)
 
 
-def _cells(column: Sequence[Any]) -> Sequence[Any]:
+def _cells(column: Sequence[object]) -> Sequence[object]:
     """Return the cells as text where the program cannot represent their days or moments exactly."""
     days = [cell for cell in column if isinstance(cell, dt.date)]
     early = any((cell.date() if isinstance(cell, dt.datetime) else cell) < FIRST_DAY for cell in days)
@@ -63,28 +76,19 @@ def _cells(column: Sequence[Any]) -> Sequence[Any]:
     ]
 
 
-def _write_workbook(sheet: Any, row: int, position: int, cell: Any, formats: dict[type, Any], name: str) -> None:
-    if cell is None:
-        return
-    if isinstance(cell, bool):
-        sheet.write_boolean(row, position, cell)
-    elif isinstance(cell, int | float):
-        sheet.write_number(row, position, cell)
-    elif isinstance(cell, dt.date):
-        sheet.write_datetime(row, position, cell, formats[type(cell)])
-    else:
-        text = str(cell)
-        if len(text) > MOST_TEXT:
-            raise InputError(
-                f"{name} holds text of {len(text):,} characters, and a cell of Excel takes {MOST_TEXT:,}",
-                expected="shorter texts, or another format",
-            )
-        sheet.write_string(row, position, text)
+def _short(text: str, name: str) -> str:
+    """Return a text that fits a cell."""
+    if len(text) > MOST_TEXT:
+        raise InputError(
+            f"{name} holds text of {len(text):,} characters, and a cell of Excel takes {MOST_TEXT:,}",
+            expected="shorter texts, or another format",
+        )
+    return text
 
 
-def _labels(out: Any, names: Sequence[str], columns: Sequence[Sequence[Any]], book: Codebook) -> None:
-    """Write the sheet with the labels of columns, and of values that occur."""
-    lines = []
+def _label_lines(names: Sequence[str], columns: Sequence[Sequence[object]], book: Codebook) -> list[tuple[str, ...]]:
+    """Return the labels of columns, and of values that occur."""
+    lines: list[tuple[str, ...]] = []
     for name, column in zip(names, columns, strict=True):
         about = book.column(name)
         if about.label:
@@ -95,17 +99,11 @@ def _labels(out: Any, names: Sequence[str], columns: Sequence[Sequence[Any]], bo
             }
             labelled = ((value, group_label(value, about.values)) for value in sorted(values))
             lines += [(name, value, label) for value, label in labelled if label]
-    if not lines:
-        return
-    sheet = out.add_worksheet(LABELS)
-    for row, line in enumerate([("column", "value", "label"), *lines]):
-        for position, text in enumerate(line):
-            sheet.write_string(row, position, text)
+    return lines
 
 
 LABEL_BYTES = {"sav": 120, "dta": 32_000}  # length of a value's label
 TEXT_BYTES = {"sav": 32_767, "dta": 2_000_000}
-COLUMN_LABEL = {"sav": 255, "dta": 80}  # bytes, and characters
 EXACT = 2.0**53
 SPSS_WORDS = ("ALL", "AND", "BY", "EQ", "GE", "GT", "LE", "LT", "NE", "NOT", "OR", "TO", "WITH")
 STATA_WORDS = (
@@ -124,11 +122,10 @@ class Written:
 
     def settings(self) -> dict[str, Any]:
         """Return these settings as a [data] section."""
-        result: dict[str, Any] = (
-            {"codes": {name: dict(codes) for name, codes in self.codes.items()}} if self.codes else {}
-        )
-        result |= {"names": list(self.names)} if self.names is not None else {}
-        return result | ({"sheet": self.sheet} if self.sheet is not None else {})
+        codes = {name: dict(codes) for name, codes in self.codes.items()}
+        names = None if self.names is None else list(self.names)
+        settings = {"codes": codes or None, "names": names, "sheet": self.sheet}
+        return {name: value for name, value in settings.items() if value is not None}
 
 
 @dataclass
@@ -147,8 +144,6 @@ def write_labelled(
     rows: Path, target: Path, kind: str, names: Sequence[str], book: Codebook, coded: Collection[str] = ()
 ) -> Written:
     """Write the Parquet file `rows` as another format. `coded` are the columns whose cells are categories."""
-    import pyarrow.parquet
-
     table = pyarrow.parquet.read_table(rows)
     if kind == "xlsx":
         columns = [_plain(table.column(position)) for position in range(len(names))]
@@ -170,33 +165,23 @@ def _write(target: Path, kind: str, own: Sequence[str], names: Sequence[str], pa
     writer = needed("pyreadstat", f"writing a file of {TITLES[kind]}")
     frame = pandas.DataFrame({name: part.cells for name, part in zip(own, parts, strict=True)})
     by_name = dict(zip(own, parts, strict=True))
-    options: dict[str, Any] = {
-        "column_labels": [
-            _cut(part.about.label or (name if name != mine else ""), kind)
-            for name, mine, part in zip(names, own, parts, strict=True)
-        ],
-        "variable_value_labels": {name: part.labels for name, part in by_name.items() if part.labels},
+    renamed = [name if name != mine else "" for name, mine in zip(names, own, strict=True)]
+    labels = [part.about.label or name for part, name in zip(parts, renamed, strict=True)]
+    by_column: dict[str, dict[str, object]] = {
+        "variable_value_labels": {name: part.labels for name, part in by_name.items()},
+        "variable_format": {n: p.about.format for n, p in by_name.items() if not p.codes and not p.text},
     }
-    formats = {
-        name: part.about.format
-        for name, part in by_name.items()
-        if part.about.format and not part.codes and not part.text
-    }
-    if formats:
-        options["variable_format"] = formats
     if kind == "sav":
-        options["missing_ranges"] = {
-            name: _missing(part.about) for name, part in by_name.items() if _missing(part.about)
-        }
-        options["variable_measure"] = {
-            n: "nominal" if p.codes else p.about.measure for n, p in by_name.items() if p.codes or p.about.measure
-        }
+        labels = [_cut(label, 255) for label in labels]
+        by_column["missing_ranges"] = {name: _missing(part.about) for name, part in by_name.items()}
+        by_column["variable_measure"] = {n: "nominal" if p.codes else p.about.measure for n, p in by_name.items()}
     else:
-        options["missing_user_values"] = {name: list(part.letters) for name, part in by_name.items() if part.letters}
+        labels = [label[:80] for label in labels]
+        by_column["missing_user_values"] = {name: list(part.letters) for name, part in by_name.items()}
+    stated = {option: {name: value for name, value in values.items() if value} for option, values in by_column.items()}
+    options = {option: values for option, values in stated.items() if values}
     try:
-        getattr(writer, f"write_{kind}")(
-            frame, str(target), **{name: value for name, value in options.items() if value}
-        )
+        getattr(writer, f"write_{kind}")(frame, str(target), column_labels=labels, **options)
     except (writer.ReadstatError, writer.PyreadstatError, ValueError, OverflowError) as error:
         # Its text may hold a value; the kind of error is enough.
         raise SfumatoError(
@@ -206,14 +191,15 @@ def _write(target: Path, kind: str, own: Sequence[str], names: Sequence[str], pa
         ) from None
 
 
-def _column(cells: Any, name: str, kind: str, about: ColumnLabels, coded: bool) -> _Column:
-    import pyarrow
-
+def _column(cells: pyarrow.ChunkedArray, name: str, kind: str, about: ColumnLabels, coded: bool) -> _Column:
     type_ = cells.type
     if pyarrow.types.is_boolean(type_):
         cells, coded = cells.cast(pyarrow.string()), True
     elif pyarrow.types.is_date(type_) or (pyarrow.types.is_timestamp(type_) and type_.tz is None):
-        return _Column(_objects(cells), ColumnLabels(about.label, format=_day_format(about.format, kind, type_)))
+        # The format of the source where it is one of this program, else that of the writer.
+        known = (DATES if pyarrow.types.is_date(type_) else TIMES)[kind][0]
+        shown = about.format if known.fullmatch(about.format) else ""
+        return _Column(_objects(cells), ColumnLabels(about.label, format=shown))
     elif pyarrow.types.is_float64(type_) or (pyarrow.types.is_integer(type_) and _exact(cells)):
         numbers = cells.cast(pyarrow.float64()).to_pandas()
         return _numeric(numbers, {code_text(one) for one in numbers.dropna().unique().tolist()}, about, kind)
@@ -232,7 +218,9 @@ def _column(cells: Any, name: str, kind: str, about: ColumnLabels, coded: bool) 
             pandas = needed("pandas", "writing a file of Stata")
             column = _numeric(pandas.Series(mixed, dtype=object), set(values), about, kind)
             column.letters = letters
-            column.labels |= {letter: about.values[f".{letter}"] for letter in letters if f".{letter}" in about.values}
+            column.labels = {**column.labels} | {
+                letter: about.values[f".{letter}"] for letter in letters if f".{letter}" in about.values
+            }
             return column
         return _numeric(_floats(texts), set(values), about, kind)
     return _texts(cells, values, name, about, kind)
@@ -240,17 +228,15 @@ def _column(cells: Any, name: str, kind: str, about: ColumnLabels, coded: bool) 
 
 def _numeric(numbers: Any, occurring: Collection[str], about: ColumnLabels, kind: str) -> _Column:
     about = about.only(occurring)
-    labels = {float(value): _cut_label(label, kind) for value, label in about.values.items() if _is_number(value)}
-    return _Column(
-        numbers,
-        about,
-        {int(v) if v == int(v) else v: label for v, label in labels.items()}
-        if kind == "sav"
-        else {int(v): label for v, label in labels.items() if v == int(v)},
-    )
+    labels: dict[Any, str] = {}
+    for text, label in about.values.items():
+        if _is_number(text) and (float(text).is_integer() or kind == "sav"):
+            value = float(text)
+            labels[int(value) if value.is_integer() else value] = _cut(label, LABEL_BYTES[kind])
+    return _Column(numbers, about, labels)
 
 
-def _texts(cells: Any, values: Sequence[str], name: str, about: ColumnLabels, kind: str) -> _Column:
+def _texts(cells: pyarrow.ChunkedArray, values: Sequence[str], name: str, about: ColumnLabels, kind: str) -> _Column:
     longest = max((len(value.encode("utf-8")) for value in values), default=0)
     if longest > TEXT_BYTES[kind]:
         raise InputError(
@@ -258,11 +244,11 @@ def _texts(cells: Any, values: Sequence[str], name: str, about: ColumnLabels, ki
             expected="shorter texts, or another format",
         )
     about = about.only(values)
-    labels = {value: _cut_label(label, kind) for value, label in about.values.items()} if kind == "sav" else {}
+    labels = {value: _cut(label, LABEL_BYTES[kind]) for value, label in about.values.items()} if kind == "sav" else {}
     return _Column(_objects(cells, ""), ColumnLabels(about.label, about.values, about.missing), labels, text=True)
 
 
-def _categories(cells: Any, values: Sequence[str], about: ColumnLabels, kind: str) -> _Column | None:
+def _categories(cells: pyarrow.ChunkedArray, values: Sequence[str], about: ColumnLabels, kind: str) -> _Column | None:
     """Return categories as codes with labels, or None where a label is too long for the format."""
     ordered = sorted(values, key=_order)
     shown = [group_label(value, about.values) or value for value in ordered]
@@ -285,10 +271,8 @@ def _order(label: str) -> tuple[bool, float, str]:
     return (low is None, low or 0.0, label)
 
 
-def _plain(cells: Any) -> Any:
+def _plain(cells: pyarrow.ChunkedArray) -> Any:
     """Return a column for a workbook, as numbers if all its texts are plain numbers."""
-    import pyarrow
-
     if (
         pyarrow.types.is_string(cells.type)
         or pyarrow.types.is_decimal(cells.type)
@@ -317,8 +301,8 @@ def _is_number(value: str) -> bool:
     return abs(result) < 1e15 and code_text(result) == value
 
 
-def _exact(cells: Any) -> bool:
-    import pyarrow.compute
+def _exact(cells: pyarrow.ChunkedArray) -> bool:
+    import pyarrow.compute  # which a command waits for that writes no such file
 
     ends = pyarrow.compute.min_max(cells).as_py()
     return all(end is None or abs(end) <= EXACT for end in ends.values())
@@ -329,43 +313,27 @@ def _floats(texts: Sequence[str | None]) -> Any:
     return pandas.Series([float("nan") if text in (None, "") else float(text) for text in texts], dtype="float64")
 
 
-def _objects(cells: Any, nothing: object = None) -> Any:
+def _objects(cells: pyarrow.ChunkedArray, nothing: object = None) -> Any:
     pandas = needed("pandas", "writing a labelled file")
     return pandas.Series([nothing if cell is None else cell for cell in cells.to_pylist()], dtype=object)
 
 
-def _day_format(shown: str, kind: str, type_: Any) -> str:
-    """Return the format of a date: the source's where it is one of this program, else empty for the writer's own."""
-    from sfumato.data.statistical import DATES, TIMES
-
-    known = (DATES if str(type_).startswith("date") else TIMES)[kind][0]
-    return shown if known.fullmatch(shown) else ""
-
-
-def _missing(about: ColumnLabels) -> list[Any]:
+def _missing(about: ColumnLabels) -> list[object]:
     """Return the missing codes in the form of SPSS: at most three codes, or a range and a code."""
-    codes: list[Any] = [float(code) if _is_number(code) else code for code in about.missing]
-    ranges: list[Any] = [{"lo": low, "hi": high} for low, high in about.ranges]
+    codes: list[object] = [float(code) if _is_number(code) else code for code in about.missing]
+    ranges: list[object] = [{"lo": low, "hi": high} for low, high in about.ranges]
     if len(ranges) > 1 or len(codes) > (1 if ranges else 3):
         raise InputError(
-            f"{counted_codes(about)} mean missing in one column, and SPSS takes three, or a range and one more",
+            f"{len(codes)} codes{f' and {len(ranges)} ranges' if ranges else ''} mean missing in one column, "
+            "and SPSS takes three, or a range and one more",
             expected="another format, such as csv",
         )
     return [*ranges, *codes]
 
 
-def counted_codes(about: ColumnLabels) -> str:
-    return (
-        f"{len(about.missing)} codes and {len(about.ranges)} ranges" if about.ranges else f"{len(about.missing)} codes"
-    )
-
-
-def _cut_label(label: str, kind: str) -> str:
-    return label.encode("utf-8")[: LABEL_BYTES[kind]].decode("utf-8", "ignore")
-
-
-def _cut(label: str, kind: str) -> str:
-    return label.encode("utf-8")[: COLUMN_LABEL["sav"]].decode("utf-8", "ignore") if kind == "sav" else label[:80]
+def _cut(label: str, most: int) -> str:
+    """Return a label of at most so many bytes."""
+    return label.encode("utf-8")[:most].decode("utf-8", "ignore")
 
 
 def own_names(names: Sequence[str], kind: str) -> list[str]:

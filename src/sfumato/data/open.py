@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
+
 from sfumato.base.files import Scratch
 from sfumato.base.settings import UNPRINTABLE
 from sfumato.base.trust import note_input
@@ -14,11 +17,10 @@ from sfumato.data.codebook_files import read_codebook
 from sfumato.data.csv import SAMPLE_BYTES, detect
 from sfumato.data.database import Database
 from sfumato.data.engine import open_engine
-from sfumato.data.frame import Frame
+from sfumato.data.frame import Frame, without_categories
 from sfumato.data.labelled_read import converted
-from sfumato.data.settings import FOREIGN, IN_MEMORY, DataSettings, is_database
+from sfumato.data.settings import ENDINGS, FOREIGN, IN_MEMORY, LABELLED, TITLES, DataSettings, is_database
 from sfumato.data.source import TEXT, Column, Source, engine_name
-from sfumato.data.statistical import ENDINGS, LABELLED, TITLES
 from sfumato.errors import DataError, counted, shortened
 
 MOST_COLUMNS = 4_000  # each is looked at by itself, so that many take minutes
@@ -48,19 +50,13 @@ def open_source(settings: DataSettings, folder: Path | None = None, frame: Frame
     path = Path(settings.path)
     path = path if path.is_absolute() else (folder or Path()) / path
     files = [note_input(file) for file in matching_files(path)]
-    kind = settings.format or _kind(files[0])
+    parquet = files[0].suffix in (".parquet", ".pq")
+    kind = settings.format or ("parquet" if parquet else ENDINGS.get(files[0].suffix.lower(), "csv"))
     if kind in LABELLED:
         source = _open_labelled(path, files, settings, kind)
     else:
         source = _open_parquet(path, files, settings) if kind == "parquet" else _open_csv(path, files, settings)
-    _check_names(source)
     return _with_codebook(source, folder or Path())
-
-
-def _kind(file: Path) -> str:
-    """Return the format of a file by its ending, which is text unless another is known."""
-    ending = file.suffix.lower()
-    return "parquet" if file.suffix in (".parquet", ".pq") else ENDINGS.get(ending, "csv")
 
 
 def matching_files(path: Path) -> list[Path]:
@@ -106,25 +102,20 @@ def _parts(folder: Path) -> list[Path]:
 
 def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
     dialect, rows = detect(files[0], settings)
-    header = rows[0]
-    if dialect.header:
-        names, rows = rows[0], rows[1:]
-    else:
-        names = [f"column{i + 1}" for i in range(len(rows[0]))]
+    header = [name.strip() for name in rows[0]]
+    names = header if dialect.header else [f"column{i + 1}" for i in range(len(header))]
     _refuse_wide(len(names), path.name)
-    names = _given(settings, names)
-    if not rows:
+    if not rows[dialect.header :]:
         if files[0].stat().st_size > SAMPLE_BYTES:
             raise DataError(
                 f"the first row of {path.name} is longer than 1 MB",
                 expected="rows of ordinary length, or a Parquet file",
             )
         raise DataError(f"{path.name} has a header and no rows", expected="a table with rows")
-    columns = tuple(Column(name.strip(), TEXT, i) for i, name in enumerate(names))
+    columns = _columns(settings, names, [TEXT] * len(names), trimmed=True)
     if dialect.header:
         for other in files[1:]:
-            result = detect(other, settings)[1][0]
-            if [name.strip() for name in result] != [name.strip() for name in header]:
+            if [name.strip() for name in detect(other, settings)[1][0]] != header:
                 raise DataError(
                     f"{other.name} has different columns from {files[0].name}",
                     expected="the same header in every file",
@@ -135,7 +126,6 @@ def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
 
 def _open_parquet(path: Path, files: list[Path], settings: DataSettings) -> Source:
     import duckdb
-    import pyarrow.parquet
 
     try:
         _refuse_wide(pyarrow.parquet.read_metadata(files[0]).num_columns, path.name)
@@ -148,9 +138,7 @@ def _open_parquet(path: Path, files: list[Path], settings: DataSettings) -> Sour
     except (duckdb.Error, pyarrow.ArrowException, OSError) as error:
         raise DataError(f"{path.name} is not a Parquet file", expected="CSV text or a Parquet file") from error
     # The engine renames names that differ only in case; the file's own spelling is what a user knows.
-    names = _given(settings, leaves if len(leaves) == len(natives) else natives)
-    _refuse_nested(names, types)
-    columns = tuple(Column(n, t, i) for i, (n, t) in enumerate(zip(names, types, strict=True)))
+    columns = _columns(settings, leaves if len(leaves) == len(natives) else natives, types)
     return Source(path, "parquet", columns, settings, native_names=tuple(natives), files=tuple(files))
 
 
@@ -165,27 +153,13 @@ def _open_frame(settings: DataSettings, frame: Frame | None) -> Source:
         )
     table = frame.table()
     _refuse_wide(table.num_columns, "the table in memory")
-    names = _given(settings, table.column_names)
-    head = table.slice(0, 0).rename_columns([f"c{position}" for position in range(len(names))])
-    with duckdb.connect() as connection:
-        types = [str(type_) for type_ in connection.from_arrow(head).types] if names else []
-    _refuse_nested(names, types)
-    if not names or table.num_rows == 0:
+    if table.num_columns == 0 or table.num_rows == 0:
         raise DataError("the table in memory has no rows", expected="a table with rows")
-    columns = tuple(Column(n, t, i) for i, (n, t) in enumerate(zip(names, types, strict=True)))
-    source = Source(Path("table.parquet"), "parquet", columns, settings, frame=frame)
-    _check_names(source)
-    return source
-
-
-def _refuse_nested(names: Sequence[str], types: Sequence[str]) -> None:
-    nested = [n for n, t in zip(names, types, strict=True) if t.endswith("]") or t.startswith(("STRUCT", "MAP"))]
-    if nested:
-        raise DataError(
-            f"nested columns: {shortened(nested)}",
-            expected="one plain value per cell",
-            remedy="flatten them first",
-        )
+    head = table.slice(0, 0).rename_columns([f"c{position}" for position in range(table.num_columns)])
+    with duckdb.connect() as connection:
+        types = [str(type_) for type_ in connection.from_arrow(head).types]
+    columns = _columns(settings, table.column_names, types)
+    return Source(Path("table.parquet"), "parquet", columns, settings, frame=frame)
 
 
 def _open_labelled(path: Path, files: list[Path], settings: DataSettings, kind: str) -> Source:
@@ -197,8 +171,7 @@ def _open_labelled(path: Path, files: list[Path], settings: DataSettings, kind: 
         )
     result = converted(files[0], kind, settings)
     _refuse_wide(len(result.names), path.name)
-    names = _given(settings, list(result.names))
-    columns = tuple(Column(n.strip(), t, i) for i, (n, t) in enumerate(zip(names, result.types, strict=True)))
+    columns = _columns(settings, result.names, result.types, trimmed=True)
     renamed = {old: column.name for old, column in zip(result.names, columns, strict=True)}
     return Source(
         path,
@@ -240,24 +213,32 @@ def _scan(source: Source) -> None:
 def _open_database(settings: DataSettings, folder: Path) -> Source:
     database = Database(settings, folder, _scan)
     _refuse_wide(len(database.names), database.title)
-    names = _given(settings, database.names)
-    columns = tuple(Column(n, t, i) for i, (n, t) in enumerate(zip(names, database.types, strict=True)))
+    columns = _columns(settings, database.names, database.types)
     source = Source(Path(database.file_name), "parquet", columns, settings, database=database)
-    _check_names(source)
     return _with_codebook(source, folder)
 
 
-def _given(settings: DataSettings, names: list[str]) -> list[str]:
-    """Return the declared names, if any, in place of the file's."""
-    if settings.names is None:
-        return names
-    if len(settings.names) != len(names):
+def _columns(
+    settings: DataSettings, found: Sequence[str], types: Sequence[str], *, trimmed: bool = False
+) -> tuple[Column, ...]:
+    """Return the columns of a table by the declared names, if any, or else by those that were found."""
+    names = found if settings.names is None else settings.names
+    if len(names) != len(found):
         raise DataError(
-            f"{counted(len(settings.names), 'name')} for {counted(len(names), 'column')}",
-            expected=f"{counted(len(names), 'name')} under [data] names",
-            remedy="check the separator" if len(names) == 1 else "give one name for each column, in order",
+            f"{counted(len(names), 'name')} for {counted(len(found), 'column')}",
+            expected=f"{counted(len(found), 'name')} under [data] names",
+            remedy="check the separator" if len(found) == 1 else "give one name for each column, in order",
         )
-    return list(settings.names)
+    nested = [n for n, t in zip(names, types, strict=True) if t.endswith("]") or t.startswith(("STRUCT", "MAP"))]
+    if nested:
+        raise DataError(
+            f"nested columns: {shortened(nested)}",
+            expected="one plain value per cell",
+            remedy="flatten them first",
+        )
+    names = [name.strip() for name in names] if trimmed else names
+    _check_names(names)
+    return tuple(Column(name, type_, i) for i, (name, type_) in enumerate(zip(names, types, strict=True)))
 
 
 def _refuse_wide(columns: int, name: str) -> None:
@@ -269,8 +250,7 @@ def _refuse_wide(columns: int, name: str) -> None:
         )
 
 
-def _check_names(source: Source) -> None:
-    names = source.names
+def _check_names(names: Sequence[str]) -> None:
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise DataError(
@@ -293,3 +273,29 @@ def _check_names(source: Source) -> None:
             expected="a header with a name for every column",
             remedy="header = false with names = [...] if the file has no header",
         )
+
+
+def write_frame(source: Source, path: Path) -> Path:
+    """Write a table in memory as Parquet. Raise a `DataError` if a column would be read back differently."""
+    if source.frame is None:
+        raise DataError(f"{source.title} is not in memory", expected="a table in memory")
+    cells = source.frame.table().columns
+    columns = [pyarrow.chunked_array([without_categories(chunk) for chunk in column.chunks]) for column in cells]
+    table = pyarrow.Table.from_arrays(columns, names=list(source.names))
+    try:
+        pyarrow.parquet.write_table(table, path)
+    except (pyarrow.ArrowException, OSError) as error:  # its text may hold values
+        raise DataError(
+            f"the table could not be written as Parquet ({type(error).__name__})",
+            expected="columns that Parquet has a type for, and a folder with free space",
+        ) from None
+    written = open_source(DataSettings(path=str(path), digest="content"))
+    pairs = zip(source.columns, written.columns, strict=True)
+    changed = [ours.name for ours, theirs in pairs if ours.type != theirs.type]
+    if changed or written.fingerprint != source.fingerprint:
+        raise DataError(
+            f"{shortened(changed) or 'the table'} would not be read back from Parquet as it is in memory",
+            expected="columns of numbers, text, dates, times, true or false, categories",
+            remedy="turn the column into text or a number first",
+        )
+    return path

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from sfumato.base.text import percent
 from sfumato.data.cells import cleaned, numeric
@@ -137,17 +137,12 @@ class ColumnProfile:
         """The share of the records that have a value of their own."""
         return self.uniques / max(self.present, 1)
 
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "rows": self.rows,
-            "missing": self.missing,
-            "distinct": self.distinct,
-            "uniques": self.uniques,
-            "kind": self.kind,
-            "na_words": list(self.na_words),
-            "missing_candidates": list(self.candidates),
-            **({"label": self.label} if self.label else {}),
+    def as_dict(self) -> dict[str, object]:
+        figures: dict[str, object] = {
+            name: getattr(self, name) for name in ("rows", "missing", "distinct", "uniques", "kind")
         }
+        figures |= {"na_words": list(self.na_words), "missing_candidates": list(self.candidates)}
+        return figures | ({"label": self.label} if self.label else {})
 
 
 def profile(engine: Engine, source: Source) -> list[ColumnProfile]:
@@ -180,36 +175,22 @@ def _profiled(engine: Engine, source: Source, column: Column) -> ColumnProfile:
     grouped = f"SELECT {column.sql} AS v, count(*) AS n FROM profiled GROUP BY {column.sql}"
     day = "CASE WHEN v LIKE '____-__-__' THEN TRY_CAST(v AS DATE) END"
     engine.run(f"CREATE OR REPLACE TEMP TABLE spread AS SELECT v, n, {value} AS x, {day} AS day FROM ({grouped}) AS g")
-    result = engine.rows(
+    rows, missing, distinct, uniques, numbers, whole, low, high, days = engine.rows(
         "SELECT CAST(sum(n) AS BIGINT), CAST(sum(CASE WHEN v IS NULL THEN n ELSE 0 END) AS BIGINT), count(v), "
         "CAST(sum(CASE WHEN n = 1 AND v IS NOT NULL THEN 1 ELSE 0 END) AS BIGINT), "
         "count(x), count(CASE WHEN x = floor(x) THEN 1 END), min(x), max(x), count(day) FROM spread"
     )[0]
-    rows, missing, distinct, uniques, numbers, whole, low, high, days = result
-    typical = None
-    if numbers:
-        ends = ", ".join(f"percentile_cont({share}) WITHIN GROUP (ORDER BY x)" for share in (0.05, 0.95))
-        each = f"SELECT {value} AS x FROM (SELECT {column.sql} AS v FROM profiled) AS c"
-        fifth, last = engine.rows(f"SELECT {ends} FROM ({each}) AS t")[0]
-        typical = (float(fifth), float(last))
     words = ", ".join(quoted(word) for word in NA_WORDS)
     na_words = tuple(row[0] for row in engine.rows(f"SELECT v FROM spread WHERE v IN ({words}) ORDER BY v"))
     valued = distinct - len(na_words)
     kind = "text"
-    if valued > 0 and days >= valued:
+    if 0 < valued <= days:
         kind = "date"
-    elif valued > 0 and numbers >= valued:
+    elif 0 < valued <= numbers:
         kind = "whole" if whole >= valued else "number"
     texts = f"SELECT v FROM spread WHERE v IS NOT NULL AND x IS NULL ORDER BY n DESC, v LIMIT {EXAMPLES}"
     examples = tuple(str(row[0]) for row in engine.rows(texts)) if numbers < distinct else ()
-    known: dict[float, int] = {}
-    spelled: dict[float, list[str]] = {}
-    for order in ("x", "x DESC") if numbers else ():
-        ends = f"SELECT x, n, v FROM spread WHERE x IS NOT NULL ORDER BY {order}, v LIMIT {ENDS}"
-        for value, count, word in engine.rows(ends):
-            if word not in spelled.setdefault(float(value), []):
-                spelled[float(value)].append(word)
-                known[float(value)] = known.get(float(value), 0) + int(count)
+    known, spelled = _ends(engine) if numbers else ({}, {})
     return ColumnProfile(
         name=column.name,
         rows=rows or 0,
@@ -219,12 +200,33 @@ def _profiled(engine: Engine, source: Source, column: Column) -> ColumnProfile:
         kind=kind,
         lowest=low,
         highest=high,
-        typical=typical,
+        typical=_typical(engine, column, value) if numbers else None,
         na_words=na_words,
         candidates=missing_candidates(known, examples, distinct - numbers - len(na_words), spelled),
         examples=tuple(word for word in examples if word not in na_words) if kind == "text" else (),
         label=source.codebook.column(column.name).label,
     )
+
+
+def _typical(engine: Engine, column: Column, value: str) -> tuple[float, float]:
+    """Return the ends between which nine in ten numbers of a column are."""
+    ends = ", ".join(f"percentile_cont({share}) WITHIN GROUP (ORDER BY x)" for share in (0.05, 0.95))
+    each = f"SELECT {value} AS x FROM (SELECT {column.sql} AS v FROM profiled) AS c"
+    low, high = engine.rows(f"SELECT {ends} FROM ({each}) AS t")[0]
+    return float(low), float(high)
+
+
+def _ends(engine: Engine) -> tuple[dict[float, int], dict[float, list[str]]]:
+    """Return the lowest and highest numbers of the table `spread`, with their counts and spellings."""
+    known: dict[float, int] = defaultdict(int)
+    spelled: dict[float, list[str]] = defaultdict(list)
+    for order in ("x", "x DESC"):
+        ends = f"SELECT x, n, v FROM spread WHERE x IS NOT NULL ORDER BY {order}, v LIMIT {ENDS}"
+        for value, count, word in engine.rows(ends):
+            if word not in spelled[float(value)]:
+                spelled[float(value)].append(word)
+                known[float(value)] += int(count)
+    return known, spelled
 
 
 @dataclass(frozen=True)
@@ -258,11 +260,8 @@ class MissingCost:
             f"{'matches' if self.cells == 1 else 'match'} any value",
         }
 
-    def as_dict(self) -> dict[str, Any]:
-        figures = ("records", "cells", "left_out", "left_out_now", "rows")
-        return {"columns": list(self.columns), **{name: getattr(self, name) for name in figures}} | {
-            "rules": self.sentences()
-        }
+    def as_dict(self) -> dict[str, object]:
+        return asdict(self) | {"columns": list(self.columns), "rules": self.sentences()}
 
 
 def missing_costs(
@@ -319,12 +318,8 @@ def _rows(engine: Engine, source: Source, which: str) -> list[list[str | None]]:
     return [list(row) for row in engine.rows(f"SELECT * FROM (SELECT {cells} FROM raw) AS clean {which}")]
 
 
-def spreads(engine: Engine, source: Source, columns: Sequence[ColumnProfile]) -> list[dict[str, Any]]:
-    """Return the distribution of each profiled column: numbers in equal bins, other values by frequency."""
-    return [_spread(engine, source, column) for column in columns]
-
-
-def _spread(engine: Engine, source: Source, column: ColumnProfile) -> dict[str, Any]:
+def spread(engine: Engine, source: Source, column: ColumnProfile) -> dict[str, object]:
+    """Return the distribution of a profiled column: numbers in equal bins, other values by frequency."""
     position = source.column(column.name).sql
     low, high = column.lowest, column.highest
     if column.kind in ("whole", "number") and low is not None and high is not None and column.distinct > TOP:
@@ -333,27 +328,21 @@ def _spread(engine: Engine, source: Source, column: ColumnProfile) -> dict[str, 
         f"SELECT {position} AS v, count(*) AS n FROM profiled WHERE {position} IS NOT NULL GROUP BY {position} "
         f"ORDER BY n DESC, v LIMIT {TOP}"
     )
-    stated = sum(int(count) for _, count in result)
-    return {
-        "kind": "values",
-        "labels": [str(value) for value, _ in result],
-        "counts": [int(count) for _, count in result],
-        "rest": column.present - stated,
-    }
+    labels, counts = [str(value) for value, _ in result], [int(count) for _, count in result]
+    return {"kind": "values", "labels": labels, "counts": counts, "rest": column.present - sum(counts)}
 
 
-def _binned(engine: Engine, source: Source, position: str, low: float, high: float, *, whole: bool) -> dict[str, Any]:
+def _binned(engine: Engine, source: Source, cell: str, low: float, high: float, *, whole: bool) -> dict[str, object]:
     wide = (high - low) / BINS
     if whole:  # bins of whole numbers hold equally many of them
         wide = max(float(-(-(high - low + 1) // BINS)), 1.0)
     wide = wide or 1.0
     bins = min(int((high - low) / wide) + 1, BINS)
-    value = numeric(source, position)
+    value = numeric(source, cell)
     result = engine.rows(
         f"SELECT least(CAST(floor(({value} - {low!r}) / {wide!r}) AS BIGINT), {bins - 1}) AS b, count(*) FROM profiled "
         f"WHERE {value} BETWEEN {low!r} AND {high!r} GROUP BY b"
     )
-    counts = [0] * bins
-    for number, count in result:
-        counts[int(number)] = int(count)
-    return {"kind": "bins", "edges": [low + wide * i for i in range(bins + 1)], "counts": counts, "rest": 0}
+    held = {int(number): int(count) for number, count in result}
+    edges = [low + wide * i for i in range(bins + 1)]
+    return {"kind": "bins", "edges": edges, "counts": [held.get(i, 0) for i in range(bins)], "rest": 0}

@@ -4,12 +4,11 @@ Such a column is found in three ways. By its role, it is an identifier that repe
 person or household number. By its values, few rows have each value, and the quasi-identifiers are constant within a
 value although they do not determine each other. (A region has many rows, and an occupation determines neither age nor
 sex.) Two columns can number persons together, such as a hospital and the number of a patient in it.
-
-A number that is written in several ways is refused, because one person would count as several.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -17,20 +16,46 @@ from typing import Literal
 
 from sfumato.data.cells import cleaned
 from sfumato.data.engine import Engine
-from sfumato.data.known_columns import NAMES, code_of, counts_within, is_name_part, number_named, spelled
+from sfumato.data.profile import ColumnProfile
 from sfumato.data.settings import Role
 from sfumato.data.source import Source
-from sfumato.errors import DataError, counted
+from sfumato.data.suggest import KNOWN, MOST_CODES, NAMES, Suggestion, code_of, spelled
+from sfumato.errors import counted
 
 Holder = Literal["unit", "household"]
 FEW = 50  # rows that a number has on average, at most, where only values point at it
 LEAST = 20  # numbers with several rows, at least, before values alone say something
 CONSTANT = 0.95  # share of the rows in numbers with several rows whose quasi-identifier does not vary within them
 COMMON = 0.8  # the largest value of a quasi-identifier that says something by being constant
-MOST_CODES = 30
 MOST_TOGETHER, MOST_PARTNERS = 6, 20  # columns that are looked at together with others, and these
 JOINED = " + "
 TAKEN = "numbered_rows"
+
+
+PERSON_NUMBER, HOUSEHOLD_NUMBER, WITHIN, NAME_PART = (
+    re.compile("".join(KNOWN["numbers"][kind])) for kind in ("person", "household", "within", "name_part")
+)
+
+
+def number_named(name: str) -> Literal["unit", "household"] | None:
+    """Return what a column numbers by its name: persons, households, or neither.
+
+    >>> number_named("PatientID"), number_named("ori_hid"), number_named("SERIALNO"), number_named("region code")
+    ('unit', 'household', 'household', None)
+    """
+    words = spelled(name)
+    if HOUSEHOLD_NUMBER.search(words):
+        return "household"
+    return "unit" if PERSON_NUMBER.search(words) else None
+
+
+def is_name_part(name: str) -> bool:
+    """Return whether a column holds a part of a name, which many persons share.
+
+    >>> is_name_part("LastName"), is_name_part("name")
+    (True, False)
+    """
+    return NAME_PART.search(spelled(name)) is not None
 
 
 @dataclass(frozen=True)
@@ -49,13 +74,7 @@ class Repeating:
 
     @property
     def counts(self) -> str:
-        """Its values and rows, as a clause.
-
-        >>> Repeating("patient_id", "unit", 600, 4483, 12).counts
-        '600 values in 4,483 rows (7.5 rows each on average, 12 at most)'
-        """
-        rows = f"{self.mean:.1f} rows each on average, {self.most:,} at most"
-        return f"{counted(self.values, 'value')} in {self.rows:,} rows ({rows})"
+        return f"{counted(self.values, 'value')} in {self.rows:,} rows"
 
     @property
     def whose(self) -> str:
@@ -68,8 +87,7 @@ class Repeating:
         >>> Repeating("patient_id", "unit", 600, 4483, 12).reason
         '600 values in 4,483 rows: several rows of one person (7.5 on average, 12 at most)'
         """
-        values = f"{counted(self.values, 'value')} in {self.rows:,} rows"
-        return f"{values}: several rows of one {self.whose} ({self.mean:.1f} on average, {self.most:,} at most)"
+        return f"{self.counts}: several rows of one {self.whose} ({self.mean:.1f} on average, {self.most:,} at most)"
 
     @property
     def sentence(self) -> str:
@@ -78,7 +96,8 @@ class Repeating:
         >>> print(Repeating("hid", "household", 2, 5, 3).sentence)
         hid repeats: 2 values in 5 rows (2.5 rows each on average, 3 at most). Several rows may belong to one household.
         """
-        return f"{self.column} repeats: {self.counts}. Several rows may belong to one {self.whose}."
+        rows = f"{self.mean:.1f} rows each on average, {self.most:,} at most"
+        return f"{self.column} repeats: {self.counts} ({rows}). Several rows may belong to one {self.whose}."
 
     def as_dict(self) -> dict[str, str | int | float]:
         return {
@@ -102,7 +121,8 @@ def repeating(
 
     `cells` is the SQL of each column in the view: that of clean text, unless given.
     """
-    texts = {name: f"lower(trimmed({cell}))" for name, cell in (cells or _cells(source)).items()}
+    cells = cells or {column.name: cleaned(source, column) for column in source.columns}
+    texts = {name: f"lower(trimmed({cell}))" for name, cell in cells.items()}
     keys = [name for name, role in roles.items() if role is Role.QUASI_IDENTIFIER and name in texts]
     chosen = candidates(roles)
     if not chosen:
@@ -116,9 +136,11 @@ def repeating(
         if counts.values == 0 or counts.rows == counts.values:
             continue
         known = _by_name(parts[0], roles)
-        number = roles.get(parts[0]) is Role.IDENTIFIER or (known is not None and not _within(parts[0], counts))
+        # A number of the persons in each household begins at 1 in all of them, so all share its values.
+        within = WITHIN.search(spelled(parts[0])) is not None and counts.values <= MOST_CODES
+        number = roles.get(parts[0]) is Role.IDENTIFIER or (known is not None and not within)
         others = [columns[key] for key in keys if key not in parts]
-        if (number and not is_name_part(spelled(parts[0]))) or _holds_constant(engine, cell, others, counts):
+        if (number and not is_name_part(parts[0])) or _holds_constant(engine, cell, others, counts):
             found.append(Repeating(JOINED.join(parts), known or "unit", counts.values, counts.rows, counts.most))
     singles = [parts[0] for parts in chosen if len(parts) == 1][:MOST_TOGETHER]
     return found or _in_pairs(engine, singles, partners, keys, columns)
@@ -157,10 +179,6 @@ def _together(columns: Sequence[str]) -> str:
     return f"NULLIF({joined}, '{'|' * (len(columns) - 1)}')" if len(columns) > 1 else columns[0]
 
 
-def _cells(source: Source) -> dict[str, str]:
-    return {column.name: cleaned(source, column) for column in source.columns}
-
-
 def candidates(roles: Mapping[str, Role | None]) -> list[tuple[str, ...]]:
     """Return the columns that can number persons or households: named so, identifiers, or of no known meaning.
 
@@ -169,7 +187,7 @@ def candidates(roles: Mapping[str, Role | None]) -> list[tuple[str, ...]]:
     >>> candidates({"age": Role.QUASI_IDENTIFIER, "patient_id": Role.DROP, "first name": None, "surname": None})
     [('patient_id',), ('first name', 'surname')]
     """
-    parts = tuple(name for name in roles if is_name_part(spelled(name)))
+    parts = tuple(name for name in roles if is_name_part(name))
     chosen: list[tuple[str, ...]] = [
         (name,)
         for name, role in roles.items()
@@ -194,11 +212,6 @@ def _unknown(name: str) -> bool:
     words = spelled(name)
     known = code_of(name) or next((each for each in NAMES if each.pattern.search(words)), None)
     return known is None or known.role is Role.IDENTIFIER
-
-
-def _within(column: str, counts: _Counts) -> bool:
-    """Return whether a column numbers the persons of each household from 1, so that all households share its values."""
-    return counts_within(spelled(column)) and counts.values <= MOST_CODES
 
 
 @dataclass(frozen=True)
@@ -252,17 +265,14 @@ def _independent(engine: Engine, cell: str, pair: tuple[str, str], distinct: Map
     return all(int(both) > 1.1 * distinct[key] for key in pair)
 
 
-def refuse_spellings(engine: Engine, cell: str, view: str, column: str, kind: str) -> None:
-    """Raise if two values of a cell of a view differ only in case, in blanks, or in how a number is written."""
-    text = f"lower(trimmed({cell}))"
-    folded = f"coalesce(CAST(TRY_CAST({text} AS DECIMAL(38, 10)) AS STRING), {text})"
-    values = f"SELECT {folded} AS folded, {cell} AS written FROM {view} WHERE {cell} IS NOT NULL"
-    several = f"SELECT 1 AS one FROM ({values}) AS v GROUP BY folded HAVING min(written) <> max(written)"
-    number = int(engine.rows(f"SELECT count(*) FROM ({several}) AS s")[0][0])
-    if number:
-        raise DataError(
-            f"{counted(number, 'value')} of {column}, the {kind} column, "
-            f"{'is' if number == 1 else 'are'} written in several ways, so one {kind} would count as several",
-            expected=f"one way to write the number of a {kind}: the same case and blanks, and 7 or 007 but not both",
-            remedy="write each number in one way",
-        )
+def with_holders(
+    suggestions: Sequence[Suggestion], columns: Sequence[ColumnProfile], found: Sequence[Repeating]
+) -> list[Suggestion]:
+    """Return the suggestions with the first repeating number of persons as unit, and of households as household."""
+    result = list(suggestions)
+    places = {column.name: place for place, column in enumerate(columns)}
+    for holder in (Role.UNIT, Role.HOUSEHOLD):
+        first = next((each for each in found if each.holder == holder and each.column in places), None)
+        if first is not None:
+            result[places[first.column]] = Suggestion(holder, first.reason)
+    return result

@@ -7,8 +7,11 @@ import math
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 
 from sfumato.base.arrays import Counts64
 from sfumato.data.source import Source
@@ -28,8 +31,6 @@ def rows_of(source: Source) -> int:
     if not files:
         return 0
     if source.dialect is None:
-        import pyarrow.parquet
-
         return sum(pyarrow.parquet.ParquetFile(file).metadata.num_rows for file in files)
     return max(sum(_lines(file, source.dialect.header) for file in files), 1)
 
@@ -95,9 +96,6 @@ def _lines(file: Path, header: bool) -> int:
 
 
 def _parquet(files: tuple[Path, ...], wanted: int, target: Path) -> Path:
-    import pyarrow
-    import pyarrow.parquet
-
     opened = [pyarrow.parquet.ParquetFile(file) for file in files]
     groups = [(file, group) for file in opened for group in range(file.metadata.num_row_groups)]
     chosen = [groups[int(position)] for position in np.unique(np.linspace(0, len(groups) - 1, PLACES).round())]
@@ -114,15 +112,14 @@ def _parquet(files: tuple[Path, ...], wanted: int, target: Path) -> Path:
     return target
 
 
-def _text(file: Path, write_header: bool, header: bool, wanted: int, out: object) -> None:
+def _text(file: Path, write_header: bool, header: bool, wanted: int, out: BinaryIO) -> None:
     """Copy whole lines from places all over a text; its first line is the header if it has one."""
     packed = file.suffix == ".gz"
     size = file.stat().st_size
-    write = out.write  # type: ignore[attr-defined]
     with gzip.open(file) if packed else file.open("rb") as text:
         first = text.readline()
         if write_header or not header:
-            write(first)
+            out.write(first)
         each = -(-wanted // (1 if packed else PLACES))
         for position in range(1 if packed else PLACES):
             if position:
@@ -130,4 +127,4 @@ def _text(file: Path, write_header: bool, header: bool, wanted: int, out: object
                 text.readline()
             for _ in range(each):
                 line = text.readline()
-                write(line if line.endswith(b"\n") or not line else line + b"\n")
+                out.write(line if line.endswith(b"\n") or not line else line + b"\n")

@@ -20,6 +20,23 @@ IN_MEMORY = "(a table in memory)"  # the path in the settings of a table in memo
 REFUSED = ("password", "sslpassword", "passfile")
 
 
+# Formats of other programs, whose files are converted before they are read.
+STATISTICAL = ("sav", "dta", "sas7bdat")
+LABELLED = (*STATISTICAL, "xlsx")
+TITLES = {"sav": "SPSS", "dta": "Stata", "sas7bdat": "SAS", "sas7bcat": "SAS", "xlsx": "Excel"}
+ENDINGS = {
+    ".sav": "sav",
+    ".zsav": "sav",
+    ".dta": "dta",
+    ".sas7bdat": "sas7bdat",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+    ".xlsb": "xlsx",
+    ".xls": "xlsx",
+    ".ods": "xlsx",
+}
+
+
 def is_database(path: str) -> bool:
     """Return whether a path names a database.
 
@@ -210,6 +227,12 @@ class EngineOptions(Settings):
     conf: dict[str, str] = Field(
         default_factory=dict, description="Settings of Spark for memory, cores, ports and SQL."
     )
+
+    def folder(self) -> str | None:
+        """Return the folder for temporary files, if one is named. It must exist."""
+        if self.temp_folder is not None and not Path(self.temp_folder).is_dir():
+            raise StudyError(f"there is no folder {self.temp_folder}", expected="an existing temp_folder")
+        return self.temp_folder
 
     @model_validator(mode="after")
     def _harmless(self) -> Self:

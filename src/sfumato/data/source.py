@@ -7,15 +7,20 @@ The mark that a disguised file carries beside itself: FILE.channel.json, with th
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import os
 import re
 import secrets
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
 
 from sfumato.base.formats import read_json
 from sfumato.data.codebook import Codebook
@@ -25,12 +30,15 @@ from sfumato.data.settings import DataSettings
 from sfumato.errors import DataError, InputError, MeasureError, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from sfumato.data.database import Database
 
 
 TEXT = "VARCHAR"
+STREAMED = 200_000  # rows that are changed at a time
+Row = tuple[Any, ...]  # of a result: its types are those of the query
+Cells = Sequence[Any] | np.ndarray[Any, Any]
+Arrays = dict[str, np.ndarray[Any, Any]]
+Change = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 class Treated(Protocol):
@@ -120,19 +128,15 @@ class Source:
         if self.settings.digest == "content" and self.format == "parquet" and self.files:
             return file_digest(self.files)
         if self.database is not None:
-            return self._read_digest()
+            if self.database.digest is None:
+                self.database.scan(self)
+            return self.database.digest or ""  # of the rows that were read last, which are the measured ones
         digest = hashlib.sha256()
         for file in self.originals or self.files:
             with file.open("rb") as stream:
                 while block := stream.read(1 << 22):
                     digest.update(block)
         return digest.hexdigest()
-
-    def _read_digest(self) -> str:
-        """Return the digest of the rows that were read last, so that the fingerprint is that of the measured rows."""
-        if self.database is not None and self.database.digest is None:
-            self.database.scan(self)
-        return (self.database.digest if self.database is not None else None) or ""
 
 
 def transcoded(source: Source, folder: Path) -> Source:
@@ -148,8 +152,6 @@ def transcoded(source: Source, folder: Path) -> Source:
 
 
 def _transcode(file: Path, target: Path, encoding: str) -> None:
-    import gzip
-
     with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as raw:
         reader = io.TextIOWrapper(raw, encoding=encoding, newline=None)  # any line end becomes one
         private = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

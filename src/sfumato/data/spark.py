@@ -19,20 +19,32 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-import numpy as np
+import duckdb
+import pyarrow
 
 from sfumato.base.files import Scratch, sweep
+from sfumato.data.failures import failure
 from sfumato.data.settings import EngineOptions
-from sfumato.data.source import Source, quoted, transcoded
+from sfumato.data.source import STREAMED, Arrays, Cells, Change, Row, Source, quoted, transcoded
 from sfumato.data.spark_files import frame, write
-from sfumato.data.treatment import UNTREATED, refuse_untreatable, treated_columns
+from sfumato.data.treatment import attach_treated
 from sfumato.errors import DataError, InputError, SfumatoError, StudyError
+
+with suppress(ImportError):  # `open_session` says what to install
+    from py4j.java_gateway import JavaGateway
+    from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext, StorageLevel, cloudpickle
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.functions import arrow_udf, broadcast, monotonically_increasing_id
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 # These settings give SQL text the meaning that it has in DuckDB, on any cluster.
 MEANING = {
@@ -59,21 +71,18 @@ SIZE = re.compile(r"(\d+)\s*([kmgt])i?b?", re.IGNORECASE)
 
 ENDS = 30  # seconds that Java has to end by itself
 
-_started: tuple[EngineOptions, Any, Any] | None = None  # options, context, and the gateway if it was started here
+# Options, context, and the gateway if it was started here.
+_started: tuple[EngineOptions, SparkContext, JavaGateway | None] | None = None
 
 
-def open_session(options: EngineOptions) -> Any:
+def open_session(options: EngineOptions) -> SparkSession:
     """Return a new session for one engine."""
-    try:
-        from pyspark import SparkContext
-        from pyspark.errors import PySparkException
-        from pyspark.sql import SparkSession
-    except ImportError:
+    if find_spec("pyspark") is None:
         raise InputError(
             "the engine spark needs PySpark, which is not installed",
             expected="the extra spark",
             remedy="pip install 'sfumato[spark]'",
-        ) from None
+        )
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j"):
         logging.getLogger(name).disabled = True  # they write messages with values in them to the standard error
     active = SparkContext._active_spark_context
@@ -106,8 +115,6 @@ def stop() -> None:
     _started = None
     context.stop()
     if gateway is not None and gateway.proc is not None:
-        from pyspark import SparkContext
-
         SparkContext._gateway = SparkContext._jvm = None
         gateway.shutdown()
         gateway.proc.stdin.close()  # Java ends with it
@@ -117,17 +124,15 @@ def stop() -> None:
             gateway.proc.kill()
 
 
-def _own(options: EngineOptions) -> Any:
+def _own(options: EngineOptions) -> SparkContext:
     """Return the context of ours for these options, started unless it runs."""
     global _started
-    if _started is not None and _started[0] == options and _running(_started[1]):
-        return _started[1]
+    if _started is not None and _started[0] == options:
+        java = _started[1]._jsc
+        if java is not None and not java.sc().isStopped():
+            return _started[1]
     stop()
     _refuse_unreachable(options.master)
-    from pyspark import SparkConf, SparkContext
-    from pyspark.errors import PySparkException
-    from pyspark.java_gateway import launch_gateway
-
     conf = SparkConf()
     for name, value in (STARTING | MEANING | _limits(options) | options.conf | MEANING).items():
         conf.set(name, value)
@@ -135,21 +140,20 @@ def _own(options: EngineOptions) -> Any:
         # Spark greets on the standard error of the process it is started from, before it reads how loud it may be.
         gateway = None if SparkContext._gateway else launch_gateway(conf, {"stderr": subprocess.DEVNULL})
         context = SparkContext(conf=conf, gateway=gateway)
-    except (PySparkException, OSError, ValueError) as error:
-        raise _not_started(error) from None
     except Exception as error:
-        if type(error).__module__.startswith("py4j"):
-            raise _not_started(error) from None
-        raise
+        refused = isinstance(error, PySparkException | OSError | ValueError)
+        if not refused and not type(error).__module__.startswith("py4j"):
+            raise
+        raise InputError(
+            f"Spark could not be started ({type(error).__name__})",
+            expected="Java 17 or newer, a master such as local[*] or spark://host:7077, and settings that Spark knows",
+            remedy="install a Java runtime, or set JAVA_HOME; check [engine_options]",
+        ) from None
     # This Python on the workers as well, unless another is named: theirs may lack what ours has.
     named = os.environ.get("PYSPARK_PYTHON")
     context.pythonExec = named or sys.executable
     _started = (options, context, gateway)
     return context
-
-
-def _running(context: Any) -> bool:
-    return context._jsc is not None and not context._jsc.sc().isStopped()
 
 
 def _limits(options: EngineOptions) -> dict[str, str]:
@@ -187,26 +191,11 @@ def _refuse_unreachable(master: str | None) -> None:
             ) from None
 
 
-def _not_started(error: Exception) -> InputError:
-    return InputError(
-        f"Spark could not be started ({type(error).__name__})",
-        expected="Java 17 or newer, a master such as local[*] or spark://host:7077, and settings that Spark knows",
-        remedy="install a Java runtime, or set JAVA_HOME; check [engine_options]",
-    )
-
-
 TABLE = re.compile(r"CREATE OR REPLACE TEMP TABLE (\w+) AS (.*)", re.DOTALL)
 DROP = re.compile(r"DROP TABLE (\w+)")
 # What DuckDB's trim takes for a blank: the Unicode category Zs.
 BLANKS = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 UNREADABLE = re.compile(r"FAILED_READ_FILE|MALFORMED_RECORD|CANNOT_READ_FILE|PATH_NOT_FOUND|PARQUET_TYPE|CORRUPT")
-GONE = re.compile(
-    r"SparkContext was (stopped|shut down)|stopped SparkContext|Master removed our application|All masters"
-)
-LOST = re.compile(r"ExecutorLostFailure|Lost executor|FetchFailed")
-NO_MEMORY = re.compile(r"OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY")
-NO_MODULE = re.compile(r"No module named '(\w+)")
-NO_ROOM = re.compile(r"No space left|Permission denied|Mkdirs failed")
 
 
 class SparkEngine:
@@ -216,21 +205,18 @@ class SparkEngine:
     ordered = False
 
     def __init__(self, options: EngineOptions) -> None:
-        if options.temp_folder is not None and not Path(options.temp_folder).is_dir():
-            raise StudyError(f"there is no folder {options.temp_folder}", expected="an existing temp_folder")
+        temporary = options.folder()
         self._session = open_session(options)
-        self._held: dict[str, Any] = {}
+        self._held: dict[str, DataFrame] = {}
         self._sources: list[Source] = []
         with self._explaining(), _by_value():
             self._define()
-        sweep(options.temp_folder)
-        self._scratch = Scratch(parent=options.temp_folder)
+        sweep(temporary)
+        self._scratch = Scratch(parent=temporary)
         self._folder = self._scratch.path
 
     def _define(self) -> None:
         """Define our functions (data/engine.py). They are lambdas, because PySpark reads annotations in its own way."""
-        from pyspark.sql.functions import arrow_udf
-
         meaning = f"trim(BOTH {quoted(BLANKS)} FROM x)"
         self._session.sql(f"CREATE TEMPORARY FUNCTION trimmed(x STRING) RETURNS STRING RETURN {meaning}")
         self._session.sql("CREATE TEMPORARY FUNCTION digest(x STRING) RETURNS STRING RETURN sha2(x, 256)")
@@ -240,16 +226,8 @@ class SparkEngine:
         self._session.udf.register("float_text", arrow_udf(lambda values: _float_text(values), "string"))
 
     def attach(self, source: Source, view: str) -> None:
-        from pyspark.sql.functions import monotonically_increasing_id
-
         if source.untreated is not None:
-            self.attach(source.untreated, f"{view}{UNTREATED}")
-            refuse_untreatable(self, source, f"{view}{UNTREATED}")
-            cells = treated_columns(source)
-            self.run(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {cells} FROM {view}{UNTREATED}")
-            self.run(
-                f"CREATE OR REPLACE TEMP VIEW {view}_numbered AS SELECT r, {cells} FROM {view}{UNTREATED}_numbered"
-            )
+            attach_treated(self, source, source.untreated, view, "CREATE OR REPLACE TEMP VIEW")
             return
         if source.frame is not None:
             raise StudyError(
@@ -273,19 +251,16 @@ class SparkEngine:
             else:
                 self._session.sql(sql)
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str) -> list[Row]:
         with self._explaining():
             return [tuple(row) for row in self._session.sql(sql).collect()]
 
-    def arrays(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
+    def arrays(self, sql: str) -> Arrays:
         with self._explaining():
             result = self._session.sql(sql).toArrow()
         return {name: result.column(name).to_numpy() for name in result.column_names}
 
-    def upload(self, name: str, columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]]) -> None:
-        import pyarrow
-        from pyspark.sql.functions import broadcast
-
+    def upload(self, name: str, columns: Mapping[str, Cells]) -> None:
         with self._explaining():
             # Ours are small beside the rows: every worker gets them whole, and the rows stay where they are.
             broadcast(self._session.createDataFrame(pyarrow.table(dict(columns)))).createOrReplaceTempView(name)
@@ -298,16 +273,13 @@ class SparkEngine:
         # A missing cell alone would leave the hash as it is, wherever it stood.
         return f"xxhash64({', '.join(f'{cell}, {cell} IS NULL' for cell in cells)})"
 
-    def stream(self, sql: str, change: Callable[[Any], Any], view: str, rows: int = 200_000) -> None:
-        import pyarrow
-        from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-
-        def changed(batches: Iterator[Any]) -> Iterator[Any]:
+    def stream(self, sql: str, change: Change, view: str) -> None:
+        def changed(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
             return (change(batch) for batch in batches)
 
         folder = self._folder / f"stream-{view}"
         with self._explaining(), _by_value():
-            self._session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(rows))
+            self._session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(STREAMED))
             result = self._session.sql(sql)
             schema = to_arrow_schema(result.schema)
             empty = pyarrow.record_batch([pyarrow.array([], field.type) for field in schema], schema=schema)
@@ -318,18 +290,18 @@ class SparkEngine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for name in list(self._held):
-            with _quietly():
+            try:
                 self._free(name)
+            except Exception as error:
+                ended = type(error).__module__.startswith(("py4j", "pyspark")) or isinstance(error, ConnectionError)
+                if not ended:  # the memory of a cluster that ended is free
+                    raise
         self._scratch.close()
 
-    def _hold(self, name: str, result: Any) -> None:
+    def _hold(self, name: str, result: DataFrame) -> None:
         """Keep a temporary table on the workers, in memory or on their disks. A lost part is computed once more."""
-        from pyspark import StorageLevel
-
         before = self._held.get(name)
         result.persist(StorageLevel.MEMORY_AND_DISK)
         result.count()
@@ -346,46 +318,16 @@ class SparkEngine:
     @contextmanager
     def _explaining(self) -> Iterator[None]:
         """Raise our error for an engine's error, whose text would print rows with sensitive values."""
-        from py4j.protocol import Py4JError, Py4JNetworkError
-        from pyspark.errors import PySparkException
-
         try:
             yield
-        except (PySparkException, Py4JError, Py4JNetworkError, ConnectionError) as error:
+        except (PySparkException, Py4JError, ConnectionError) as error:
             raise self._explained(error) from None
 
     def _explained(self, error: Exception) -> SfumatoError:
-        text = str(error)
         condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
-        if NO_MEMORY.search(text):
-            return InputError(
-                "the table does not fit the memory of Spark's workers",
-                expected="enough memory, or disk space for temporary files",
-                remedy="raise memory_limit under [engine_options], or spark.sql.shuffle.partitions under its conf",
-            )
-        if isinstance(error, ConnectionError) or GONE.search(text) or LOST.search(text):
-            return InputError(
-                "Spark stopped, or lost too many workers",
-                expected="a cluster with a worker left to run the tasks of lost ones",
-                remedy="run it again when the cluster is available",
-            )
-        if condition == "PACKAGE_NOT_INSTALLED":
-            return InputError(
-                "PySpark lacks a package that it needs, or has one that is too old",
-                expected="pandas and pyarrow",
-                remedy="pip install 'sfumato[spark]'",
-            )
-        if absent := NO_MODULE.search(text):
-            return InputError(
-                f"the Python of Spark's workers lacks the package {absent[1]}",
-                expected="a Python with pyarrow, numpy and, for columns of 32-bit floats, duckdb on every worker",
-                remedy="install it there, or name another Python as spark.pyspark.python under [engine_options] conf",
-            )
-        if NO_ROOM.search(text):
-            return InputError(
-                "Spark's workers could not write",
-                expected="free space, and folders that both you and the workers may write to",
-            )
+        text = "ConnectionError" if isinstance(error, ConnectionError) else f"{condition} {error}"
+        if found := failure("spark", text):
+            return InputError(found[0], **found[1])
         if UNREADABLE.search(text) and self._sources:
             return DataError(
                 f"{self._sources[-1].path.name} could not be read completely ({condition})",
@@ -398,8 +340,6 @@ class SparkEngine:
 @contextmanager
 def _by_value() -> Iterator[None]:
     """Functions of ours travel to the workers as they are: what is needed there is pyarrow and numpy, not Sfumato."""
-    from pyspark import cloudpickle
-
     package = sys.modules[__name__.partition(".")[0]]
     cloudpickle.register_pickle_by_value(package)
     try:
@@ -408,30 +348,15 @@ def _by_value() -> Iterator[None]:
         cloudpickle.unregister_pickle_by_value(package)
 
 
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Ignore errors while memory of a cluster is freed, because the cluster may have ended."""
-    try:
-        yield
-    except Exception as error:
-        if not type(error).__module__.startswith(("py4j", "pyspark")) and not isinstance(error, ConnectionError):
-            raise
-
-
-def _double_text(values: Any) -> Any:
+def _double_text(values: pyarrow.Array) -> pyarrow.Array:
     """Return doubles as DuckDB and Python write them: with the fewest digits that identify them."""
-    import pyarrow
-
     coded = values.dictionary_encode()
     texts = [None if value is None else repr(value) for value in coded.dictionary.to_pylist()]
     return pyarrow.array(texts, pyarrow.string()).take(coded.indices)
 
 
-def _float_text(values: Any) -> Any:
+def _float_text(values: pyarrow.Array) -> pyarrow.Array:
     """Return singles as DuckDB writes them. Workers need DuckDB for such columns, because its format is its own."""
-    import duckdb
-    import pyarrow
-
     coded = values.dictionary_encode()
     with duckdb.connect() as connection:
         different = connection.from_arrow(pyarrow.table({"x": coded.dictionary}))

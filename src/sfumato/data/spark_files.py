@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet
 
 from sfumato.base.files import Scratch, sweep
 from sfumato.base.trust import refuse_input
@@ -15,7 +17,11 @@ from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source
 from sfumato.errors import DataError, InputError, StudyError, counted, shortened
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 CHARSETS = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1"}
+SURROGATE = re.compile(r"[\ud800-\udfff]")  # in names that are not UTF-8
 PATTERN = re.compile(r"([\\*?\[\]{}])")
 # The types of Parquet whose text, order and number are the same in both engines, as DuckDB calls them.
 TYPES = {
@@ -36,7 +42,7 @@ TYPES = {
 }
 
 
-def frame(session: Any, source: Source) -> Any:
+def frame(session: SparkSession, source: Source) -> DataFrame:
     """Return a source as a data frame with the columns `c0`, `c1`, …"""
     if source.database is not None:
         raise StudyError(
@@ -50,7 +56,7 @@ def frame(session: Any, source: Source) -> Any:
         raise DataError(
             f"Spark passes over files such as {hidden[0]}", expected="names that start with a letter or a number"
         )
-    odd = [file.name for file in files if ":" in file.name or not _is_utf_8(str(file.absolute()))]
+    odd = [file.name for file in files if ":" in file.name or SURROGATE.search(str(file.absolute()))]
     if odd:
         raise DataError(
             f"Spark cannot read a file called {odd[0]!r}",
@@ -71,11 +77,7 @@ def frame(session: Any, source: Source) -> Any:
     return result.toDF(*names)
 
 
-def _is_utf_8(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def _reading(dialect: Dialect) -> dict[str, Any]:
+def _reading(dialect: Dialect) -> dict[str, str | int | bool]:
     return _writing(dialect) | {
         "encoding": CHARSETS[dialect.encoding],
         "mode": "FAILFAST",
@@ -84,7 +86,7 @@ def _reading(dialect: Dialect) -> dict[str, Any]:
     }
 
 
-def _writing(dialect: Dialect) -> dict[str, Any]:
+def _writing(dialect: Dialect) -> dict[str, str | int | bool]:
     quote = dialect.quote or "\0"
     return {
         "sep": dialect.separator,
@@ -98,7 +100,7 @@ def _writing(dialect: Dialect) -> dict[str, Any]:
     }
 
 
-def _refuse_other_rows(result: Any, source: Source) -> None:
+def _refuse_other_rows(result: DataFrame, source: Source) -> None:
     """Refuse files whose rows DuckDB would not read: Spark accepts open quotes, blank lines and wrong encodings.
 
     DuckDB reads the file once, as the fingerprint does, and reports the wrong line.
@@ -125,8 +127,6 @@ def _refuse_other_rows(result: Any, source: Source) -> None:
 
 def _refuse_other_columns(files: Sequence[Path]) -> None:
     """Refuse files with different columns: Spark takes those of one file and reads NULL where another lacks one."""
-    import pyarrow.parquet
-
     first: list[str] | None = None
     for file in files:
         try:
@@ -157,7 +157,7 @@ def _refuse_types(source: Source, kinds: Sequence[str] | None) -> None:
         )
 
 
-def write(frame: Any, path: Path, dialect: Dialect | None) -> None:
+def write(frame: DataFrame, path: Path, dialect: Dialect | None) -> None:
     """Write a data frame as a folder of parts in its order.
 
     A task that is repeated, because a worker was lost or slow, must not leave rows twice. So each attempt writes under

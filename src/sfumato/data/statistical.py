@@ -10,34 +10,22 @@ import importlib
 import importlib.util
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 
 from sfumato.data.codebook import Codebook, ColumnLabels, code_text
+from sfumato.data.settings import TITLES
 from sfumato.errors import DataError, InputError
 
-STATISTICAL = ("sav", "dta", "sas7bdat")
-LABELLED = (*STATISTICAL, "xlsx")
-TITLES = {"sav": "SPSS", "dta": "Stata", "sas7bdat": "SAS", "sas7bcat": "SAS", "xlsx": "Excel"}
-ENDINGS = {
-    ".sav": "sav",
-    ".zsav": "sav",
-    ".dta": "dta",
-    ".sas7bdat": "sas7bdat",
-    ".xlsx": "xlsx",
-    ".xlsm": "xlsx",
-    ".xlsb": "xlsx",
-    ".xls": "xlsx",
-    ".ods": "xlsx",
-}
 
-
-def needed(module: str, why: str) -> Any:
+def needed(module: str, why: str) -> ModuleType:
     """Return a module of the extra; an error that says how to install it where it is not there."""
     require(module, why)
     return importlib.import_module(module)
@@ -62,38 +50,23 @@ TYPES = {
 }
 
 
-class PrivateParquet:
-    """A file that is written in a scratch folder; `types` are Arrow's, one for each column."""
+if TYPE_CHECKING:
+    from pyreadstat import metadata_container
 
-    def __init__(self, path: Path, types: Sequence[Any]) -> None:
-        import pyarrow
-        import pyarrow.parquet
+Cell = str | float | None
+Write = Callable[[Sequence[pyarrow.Array]], None]
 
-        self.path = path
-        self._schema = pyarrow.schema([(f"c{position}", type_) for position, type_ in enumerate(types)])
-        with suppress(FileNotFoundError):
-            path.unlink()
-        self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
-        self._writer = pyarrow.parquet.ParquetWriter(self._file, self._schema)
 
-    def write(self, arrays: Sequence[Any]) -> None:
-        import pyarrow
-
-        self._writer.write_table(pyarrow.Table.from_arrays(list(arrays), schema=self._schema))
-
-    @property
-    def types(self) -> list[str]:
-        """The types as the engine calls them."""
-        return [TYPES[str(field.type)] for field in self._schema]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._writer.close()
-        self._file.close()
+@contextmanager
+def private_parquet(
+    path: Path, types: Sequence[pyarrow.DataType]
+) -> Iterator[Callable[[Sequence[pyarrow.Array]], None]]:
+    """Write a file in a scratch folder. The function that is returned writes some rows: an array for each type."""
+    schema = pyarrow.schema([(f"c{position}", type_) for position, type_ in enumerate(types)])
+    path.unlink(missing_ok=True)
+    private = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(private, "wb") as file, pyarrow.parquet.ParquetWriter(file, schema) as writer:
+        yield lambda arrays: writer.write_table(pyarrow.Table.from_arrays(list(arrays), schema=schema))
 
 
 CELLS = 4_000_000  # held at a time
@@ -142,7 +115,7 @@ def catalogue(path: Path) -> dict[str, dict[str, str]]:
     try:
         _, meta = reader.read_sas7bcat(str(path), output_format="dict")
     except (reader.ReadstatError, reader.PyreadstatError, ValueError) as error:
-        raise _unreadable(path, "sas7bcat", str(error)) from None
+        raise unreadable_file(path, "sas7bcat", str(error)) from None
     return {
         name: {code_text(_number(value)): str(label) for value, label in labels.items()}
         for name, labels in meta.value_labels.items()
@@ -150,24 +123,25 @@ def catalogue(path: Path) -> dict[str, dict[str, str]]:
 
 
 def _write(
-    reader: Any,
+    reader: ModuleType,
     path: Path,
     kind: str,
     target: Path,
     encoding: str | None,
     lettered: Mapping[str, set[str]],
     letters: dict[str, set[str]],
-) -> Any:
+) -> metadata_container:
     """Return one pass over the file; `letters` gets the letters of missing values that occur, by column."""
-    meta = next(_chunks(reader, path, kind, encoding, rows=1))[1]
+    meta = _read(reader, path, kind, encoding, metadataonly=True)[1]
     if any(not isinstance(name, str) for name in meta.column_names):
-        raise _unreadable(path, kind, "")
+        raise unreadable_file(path, kind)
     if not meta.column_names:
         raise DataError(f"{path.name} has no columns", expected="a table with rows")
     types = _types(meta, kind, lettered)
-    rows = 0
-    with PrivateParquet(target, types) as out:
-        for columns, _ in _chunks(reader, path, kind, encoding):
+    size, rows, last = max(CELLS // len(meta.column_names), SMALLEST), 0, False
+    with private_parquet(target, types) as write:
+        while not last:
+            columns, _ = _read(reader, path, kind, encoding, row_offset=rows, row_limit=size)
             arrays = []
             for name, type_ in zip(meta.column_names, types, strict=True):
                 cells = columns[name]
@@ -176,41 +150,31 @@ def _write(
                     if seen:
                         letters.setdefault(name, set()).update(seen)
                 arrays.append(_array(cells, str(type_), kind, meta, name))
+            write(arrays)
+            last = len(arrays[0]) < size
             rows += len(arrays[0])
-            out.write(arrays)
     if rows == 0:
         raise DataError(f"{path.name} has columns and no rows", expected="a table with rows")
     return meta
 
 
-def _chunks(
-    reader: Any, path: Path, kind: str, encoding: str | None, rows: int = 0
-) -> Iterator[tuple[Mapping[str, Sequence[Any]], Any]]:
-    """Chunks of the file with what it says of itself; with `rows`, only so many from its beginning."""
+def _read(
+    reader: ModuleType, path: Path, kind: str, encoding: str | None, **options: int
+) -> tuple[Mapping[str, Sequence[Cell]], metadata_container]:
+    """Return some rows of the file by column, and what the file says of itself."""
     read = getattr(reader, READERS[kind])
-    options = {"output_format": "dict", "user_missing": True, "disable_datetime_conversion": True}
-    if encoding is not None:
-        options["encoding"] = encoding
-    start = 0
-    while True:
-        try:
-            size = rows or SMALLEST
-            if not rows and start == 0:
-                _, meta = read(str(path), metadataonly=True, **options)
-            if not rows:
-                size = max(CELLS // max(meta.number_columns or 1, 1), SMALLEST)
-            columns, meta = read(str(path), row_offset=start, row_limit=size, **options)
-        except (reader.ReadstatError, reader.PyreadstatError, ArithmeticError, ValueError, MemoryError) as error:
-            raise _unreadable(path, kind, str(error)) from None
-        count = len(columns[meta.column_names[0]]) if meta.column_names else 0
-        if count or start == 0:
-            yield columns, meta
-        start += count
-        if rows or count < size:
-            return
+    named = {} if encoding is None else {"encoding": encoding}
+    try:
+        columns, meta = read(
+            str(path), output_format="dict", user_missing=True, disable_datetime_conversion=True, **named, **options
+        )
+    except (reader.ReadstatError, reader.PyreadstatError, ArithmeticError, ValueError, MemoryError) as error:
+        raise unreadable_file(path, kind, str(error)) from None
+    return columns, meta
 
 
-def _unreadable(path: Path, kind: str, text: str) -> DataError:
+def unreadable_file(path: Path, kind: str, text: str = "") -> DataError:
+    """Return the error for a file; `text` is that of its reader."""
     if "encoding" in text or "convert" in text:
         return DataError(
             f"{path.name} holds text that is not in the encoding that it names",
@@ -224,11 +188,10 @@ def _unreadable(path: Path, kind: str, text: str) -> DataError:
     )
 
 
-def _types(meta: Any, kind: str, lettered: Mapping[str, set[str]]) -> list[Any]:
+def _types(meta: metadata_container, kind: str, lettered: Mapping[str, set[str]]) -> list[pyarrow.DataType]:
     """Return the Arrow type of each column: text, numbers, days or moments."""
-    import pyarrow
 
-    def type_of(name: str) -> Any:
+    def type_of(name: str) -> pyarrow.DataType:
         if meta.readstat_variable_types[name] == "string" or name in lettered:
             return pyarrow.string()
         shown = meta.original_variable_types[name] or ""
@@ -239,9 +202,7 @@ def _types(meta: Any, kind: str, lettered: Mapping[str, set[str]]) -> list[Any]:
     return [type_of(name) for name in meta.column_names]
 
 
-def _array(cells: Sequence[Any], type_: str, kind: str, meta: Any, name: str) -> Any:
-    import pyarrow
-
+def _array(cells: Sequence[Cell], type_: str, kind: str, meta: metadata_container, name: str) -> pyarrow.Array:
     if type_ == "string":
         if meta.readstat_variable_types[name] == "string":
             return pyarrow.array([cell if cell else None for cell in cells], pyarrow.string())
@@ -254,24 +215,23 @@ def _array(cells: Sequence[Any], type_: str, kind: str, meta: Any, name: str) ->
     _, zero, units = (DATES if type_.startswith("date") else TIMES)[kind]
     there = np.isfinite(numbers)
     days = np.where(there, numbers, 0.0) / units + zero
+    there &= np.abs(days) < 10**7
     if type_.startswith("date"):
-        there &= np.abs(days) < 10**7
         result = np.where(there, np.floor(days), 0).astype(np.int32)
         return pyarrow.array(result, pyarrow.int32(), mask=~there).cast(pyarrow.date32())
-    there &= np.abs(days) < 10**7
     whole = np.where(there, numbers, 0.0) * (DAY * 1_000_000 / units)
     moments = np.rint(whole).astype(np.int64) + zero * DAY * 1_000_000
     return pyarrow.array(moments, pyarrow.int64(), mask=~there).cast(pyarrow.timestamp("us"))
 
 
-def _lettered(cell: Any) -> str | None:
+def _lettered(cell: Cell) -> str | None:
     """Return a number as text, a letter for a missing value with a point before."""
     if cell is None or cell != cell:
         return None
     return f".{cell}" if isinstance(cell, str) else code_text(float(cell))
 
 
-def _codebook(meta: Any, letters: Mapping[str, set[str]]) -> Codebook:
+def _codebook(meta: metadata_container, letters: Mapping[str, set[str]]) -> Codebook:
     result = {}
     for name in meta.column_names:
         text = meta.readstat_variable_types[name] == "string"

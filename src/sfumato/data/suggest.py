@@ -1,61 +1,74 @@
 """Suggestion of a role for a column, with the reason. There is none where neither name nor values indicate a role.
 
-A suggestion is never applied automatically. `other` is never suggested, because it releases a column that no figure
-counts, and only the publisher can decide that.
+The words, codes and values that indicate a role are in `known_columns.toml`. A suggestion is never applied
+automatically. `other` is never suggested, because it releases a column that no figure counts, and only the publisher
+can decide that.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
 from sfumato.base.text import percent
-from sfumato.data.known_columns import IDENTIFIER_NAME, MONEY, NAMES, Known, code_of, is_allocation_flag, spelled
 from sfumato.data.profile import ColumnProfile
-from sfumato.data.repeating import Repeating
 from sfumato.data.settings import Role
 
 NEARLY_ALL = 0.95  # of the records have a value of their own
 SINGLED_OUT = 0.05  # of the records found by an amount alone: then it is known, not only secret
 MOST_CODES = 30
 MOST_WORDS = 6  # of a label that names its column
-DATE = re.compile(
-    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]\d.*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})([ T]\d.*)?"
-    r"|\d{1,2}[- ]?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*[- ]?\d{2,4}",
-    re.IGNORECASE,
-)
-VALUES: tuple[tuple[Role, re.Pattern[str], str], ...] = (
-    (Role.IDENTIFIER, re.compile(r"[^@\s]+@[^@\s]+\.[a-z]{2,}", re.IGNORECASE), "its values are e-mail addresses"),
-    (Role.IDENTIFIER, re.compile(r"\d{1,3}(\.\d{1,3}){3}"), "its values are addresses of computers"),
-    (Role.IDENTIFIER, re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE), "its values are keys"),
-    (Role.QUASI_IDENTIFIER, DATE, "its values are dates, which are known to others too"),
-    (
-        Role.QUASI_IDENTIFIER,
-        re.compile(r"(?i)(fe)?male|(wo)?man|girl|boy|männlich|weiblich|homme|femme|hombre|mujer|divers|non-?binary"),
-        "its values are those of sex",
-    ),
-    (
-        Role.QUASI_IDENTIFIER,
-        re.compile(r"(?i).*\b(married|divorced|widow\w*|separated|single|unmarried|cohabit\w*)\b.*"),
-        "its values are those of marital status",
-    ),
-    (
-        Role.QUASI_IDENTIFIER,
-        re.compile(r"(?i).*\b(white|black|asian|hispanic|latino|caucasian|african|indian|pacific|mixed|native)\b.*"),
-        "its values are those of race or origin",
-    ),
-    (
-        Role.QUASI_IDENTIFIER,
-        re.compile(r"(?i).*(husband|wife|child|parent|spouse|relative|in-family|unmarried).*"),
-        "its values are those of a household",
-    ),
-    (
-        Role.QUASI_IDENTIFIER,
-        re.compile(r"(?i).*(school|bachelor|master|doctor|college|degree|\d(st|nd|rd|th)\b|hs-grad|assoc|diploma).*"),
-        "its values are those of education",
-    ),
-)
+# The reasons of entries whose suggestion depends on more than the name.
+IDENTIFIER_NAME, MONEY = "its name says identifier", "money: confidential"
+SUFFIX = re.compile(r"_(cat|decile|quintile|group|grp|code|cd|recode|rc|bin|band|std)$", re.IGNORECASE)
+ALLOCATION = re.compile(r"F[A-Z]{2,8}\d?[PC]")
+
+
+class Known(NamedTuple):
+    """A pattern for names, codes or values, the role that follows (None: it could be more than one), and why."""
+
+    role: Role | None
+    pattern: re.Pattern[str]
+    reason: str
+
+
+def _known(entries: Sequence[Mapping[str, str | list[str]]], flags: re.RegexFlag = re.NOFLAG) -> tuple[Known, ...]:
+    roles = (Role(str(entry["role"])) if "role" in entry else None for entry in entries)
+    patterns = (re.compile("".join(entry["pattern"]), flags) for entry in entries)
+    return tuple(map(Known, roles, patterns, (str(entry["reason"]) for entry in entries)))
+
+
+KNOWN = tomllib.loads(Path(__file__).with_name("known_columns.toml").read_text("utf-8"))
+NAMES = _known(KNOWN["names"])
+CODES, VALUES = _known(KNOWN["codes"], re.IGNORECASE), _known(KNOWN["values"], re.IGNORECASE)
+
+
+def spelled(name: str) -> str:
+    """Return a column name as lower-case words.
+
+    >>> spelled("EverToldYouHadAStroke"), spelled("marital-status"), spelled("ICD10Code")
+    ('ever told you had a stroke', 'marital status', 'icd10 code')
+    """
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    return re.sub(r"[^0-9a-zà-ÿ]+", " ", apart.lower()).strip()
+
+
+def code_of(name: str) -> Known | None:
+    """Return the known role of a column with a code as its name, also with the suffix of a recode (`INDP_CAT`)."""
+    for spelling in dict.fromkeys((name, SUFFIX.sub("", name))):
+        for known in CODES:
+            if known.pattern.fullmatch(spelling):
+                return known
+    return None
+
+
+def is_allocation_flag(name: str, distinct: int) -> bool:
+    """Return whether a column says which values of another one were filled in (`FAGEP` of `AGEP`)."""
+    return distinct <= 3 and ALLOCATION.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)
@@ -64,10 +77,6 @@ class Suggestion:
 
     role: Role | None
     reason: str
-
-    @property
-    def decided(self) -> bool:
-        return self.role is not None
 
     def as_dict(self) -> dict[str, str | None]:
         return {"suggested_role": None if self.role is None else str(self.role), "reason": self.reason}
@@ -83,19 +92,6 @@ def suggest_all(columns: Sequence[ColumnProfile]) -> list[Suggestion]:
         weighted = weighted or result.role is Role.WEIGHT
         suggestions.append(result)
     return suggestions
-
-
-def with_holders(
-    suggestions: Sequence[Suggestion], columns: Sequence[ColumnProfile], found: Sequence[Repeating]
-) -> list[Suggestion]:
-    """Return the suggestions with the first repeating number of persons as unit, and of households as household."""
-    result = list(suggestions)
-    places = {column.name: place for place, column in enumerate(columns)}
-    for holder in (Role.UNIT, Role.HOUSEHOLD):
-        first = next((each for each in found if each.holder == holder and each.column in places), None)
-        if first is not None:
-            result[places[first.column]] = Suggestion(holder, first.reason)
-    return result
 
 
 def suggest(column: ColumnProfile) -> Suggestion:
@@ -133,7 +129,8 @@ def _fitting(known: Known, column: ColumnProfile) -> Suggestion | None:
         return Suggestion(
             Role.QUASI_IDENTIFIER, f"an amount that singles out {_percent(column)} of the records by itself"
         )
-    if known.role in (Role.SENSITIVE, Role.LABEL, Role.WEIGHT) and _alone(column) > SINGLED_OUT and not _few(column):
+    few = column.kind == "text" and column.distinct <= MOST_CODES  # categories of a short list; one of them may be rare
+    if known.role in (Role.SENSITIVE, Role.LABEL, Role.WEIGHT) and _alone(column) > SINGLED_OUT and not few:
         how = {"whole": "round or bands", "number": "round or bands"}.get(column.kind, 'round = "month" for a date')
         return Suggestion(
             known.role,
@@ -142,20 +139,15 @@ def _fitting(known: Known, column: ColumnProfile) -> Suggestion | None:
     return Suggestion(known.role, known.reason)
 
 
-def _few(column: ColumnProfile) -> bool:
-    """Return whether the values are the categories of a short list, one of which may be rare."""
-    return column.kind == "text" and column.distinct <= MOST_CODES
-
-
 def _by_values(column: ColumnProfile) -> Suggestion | None:
     if column.kind == "date":
         return Suggestion(Role.QUASI_IDENTIFIER, "dates can identify people")
     if column.kind == "text":
         examples = [value for value in column.examples if value not in column.candidates]
-        for role, pattern, reason in VALUES:
-            fitting = sum(pattern.fullmatch(value) is not None for value in examples)
+        for known in VALUES:
+            fitting = sum(known.pattern.fullmatch(value) is not None for value in examples)
             if len(examples) > 1 and fitting >= 0.75 * len(examples):
-                return Suggestion(role, reason)
+                return Suggestion(known.role, known.reason)
     if column.present <= 20 or column.distinct == 1:
         return None
     if column.distinct == column.present and column.kind != "number":

@@ -13,22 +13,22 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Literal, Protocol
 
-from sfumato.data.cells import cleaned
+from sfumato.data.cells import cleaned, numeric
 from sfumato.data.codebook import Codebook, ColumnLabels
-from sfumato.data.source import TEXT, Column, Source, Treated, quoted
+from sfumato.data.source import TEXT, Column, Row, Source, Treated, quoted
 from sfumato.errors import DataError, counted
 
 DateUnit = Literal["day", "month", "quarter", "year", "decade"]
 EXACT = "DECIMAL(30, 12)"
-DECIMALS = 12
-UNTREATED = "_as_read"  # of the view with the values as they are
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 
 
-class Rows(Protocol):
-    """An engine that answers a query with rows."""
+class Engine(Protocol):
+    """An engine, as far as the views of treated columns need it."""
 
-    def rows(self, sql: str) -> list[tuple[object, ...]]: ...
+    def attach(self, source: Source, view: str) -> None: ...
+    def run(self, sql: str) -> None: ...
+    def rows(self, sql: str) -> list[Row]: ...
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,8 @@ class Treatment:
         cell = cleaned(source, column)
         if self.unit is not None:
             return _date_sql(cell, self.unit)
-        number = _exact_sql(source, cell)
+        # What only a floating number can hold is taken through one.
+        number = f"coalesce({numeric(source, cell, EXACT)}, TRY_CAST({numeric(source, cell)} AS {EXACT}))"
         if self.bands:
             labels = self.labels(source.decimal)
             cases = [f"WHEN {cell} IN ({', '.join(map(quoted, labels))}) THEN {cell}"] if column.is_text else []
@@ -135,27 +136,27 @@ def treated(source: Source, treatments: Mapping[str, Treated]) -> Source:
     if not wanted:
         return source
     columns = tuple(replace(c, type=wanted[c.name].type_of(c)) if c.name in wanted else c for c in source.columns)
-    labels = {name: ColumnLabels(label=about.label) if name in wanted else about for name, about in _labels(source)}
+    labels = source.codebook.columns
+    labels = {name: ColumnLabels(label=about.label) if name in wanted else about for name, about in labels.items()}
     book = Codebook(labels, source.codebook.title)
     return replace(source, columns=columns, codebook=book, untreated=source, treatments=wanted)
 
 
-def _labels(source: Source) -> list[tuple[str, ColumnLabels]]:
-    return list(source.codebook.columns.items())
-
-
-def treated_columns(source: Source) -> str:
-    """Return the columns of a treated source, as the SELECT list of a query on the view with its values as they are."""
-    before = source.untreated or source
-    return ", ".join(
+def attach_treated(engine: Engine, source: Source, before: Source, view: str, create: str) -> None:
+    """Make a treated source readable as views of the view with its values as they are, those of `before`."""
+    as_read = f"{view}_as_read"
+    engine.attach(before, as_read)
+    _refuse_untreatable(engine, source, before, as_read)
+    cells = ", ".join(
         f"{source.treatments[c.name].sql(before, c)} AS {c.sql}" if c.name in source.treatments else c.sql
         for c in before.columns
     )
+    engine.run(f"{create} {view} AS SELECT {cells} FROM {as_read}")
+    engine.run(f"{create} {view}_numbered AS SELECT r, {cells} FROM {as_read}_numbered")
 
 
-def refuse_untreatable(engine: Rows, source: Source, view: str) -> None:
+def _refuse_untreatable(engine: Engine, source: Source, before: Source, view: str) -> None:
     """Raise unless every value that is not missing can be treated, and none is treated to a code for missing values."""
-    before = source.untreated or source
     names = list(source.treatments)
     counts = []
     for name in names:
@@ -179,13 +180,6 @@ def refuse_untreatable(engine: Rows, source: Source, view: str) -> None:
                 expected="treated values that are not in na under [data]",
                 remedy="another step or other bands, or another na",
             )
-
-
-def _exact_sql(source: Source, cell: str) -> str:
-    """Return a cleaned cell as an exact decimal, or NULL; what only a floating number can hold is taken through one."""
-    if source.decimal == ",":
-        cell = f"replace({cell}, ',', '.')"
-    return f"coalesce(TRY_CAST({cell} AS {EXACT}), TRY_CAST(TRY_CAST({cell} AS DOUBLE) AS {EXACT}))"
 
 
 def _literal(number: Decimal) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sfumato.data.cells import MISSING, cleaned
 from sfumato.data.engine import Engine
 from sfumato.data.source import Source, quoted
-from sfumato.errors import DataError, nearest
+from sfumato.errors import DataError, counted, nearest
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ def tally(
     cells = ", ".join(f"{cell_sql(source, name)} AS k{i}" for i, name in enumerate(columns))
     keys = ", ".join(f"k{i}" for i in range(len(columns)))
     person = "1" if unit is None else cell_sql(source, unit)
-    counted = "count(*)" if unit is None else "count(DISTINCT u)"
+    number = "count(*)" if unit is None else "count(DISTINCT u)"
     result = engine.rows(
-        f"SELECT {keys}, {counted}, count(*) FROM (SELECT {cells}, {person} AS u FROM raw) AS t "
+        f"SELECT {keys}, {number}, count(*) FROM (SELECT {cells}, {person} AS u FROM raw) AS t "
         f"GROUP BY {keys} ORDER BY {keys}"
     )
     places = [columns.index(name) for name in complete]
@@ -67,11 +67,29 @@ def require(source: Source, columns: Sequence[str]) -> None:
 
 def first_row(engine: Engine, source: Source, columns: Sequence[str], cells: Sequence[tuple[str, ...]]) -> int:
     """Return the first row, from 1, of the view raw with one of the combinations, or 0 if rows have no order."""
-    keys = ", ".join(f"{cell_sql(source, name)} AS k{i}" for i, name in enumerate(columns))
-    wanted = " OR ".join(
-        "(" + " AND ".join(f"k{i} = {quoted(value)}" for i, value in enumerate(cell)) + ")" for cell in cells[:200]
-    )
     if not engine.ordered:
         return 0
-    numbered = f"SELECT r, {keys} FROM raw_numbered"
-    return int(engine.rows(f"SELECT min(r) FROM ({numbered}) AS t WHERE {wanted}")[0][0] or 0)
+    keys = ", ".join(f"{cell_sql(source, name)} AS k{i}" for i, name in enumerate(columns))
+    names = ", ".join(f"k{i}" for i in range(len(columns)))
+    wanted = ", ".join(f"({', '.join(map(quoted, cell))})" for cell in cells[:1000])
+    query = f"SELECT min(r) FROM (SELECT r, {keys} FROM raw_numbered) AS t WHERE ({names}) IN ({wanted})"
+    return int(engine.rows(query)[0][0] or 0)
+
+
+def refuse_spellings(engine: Engine, cell: str, view: str, column: str, kind: str) -> None:
+    """Raise if two values of a cell of a view differ only in case, in blanks, or in how a number is written.
+
+    One person would count as several.
+    """
+    text = f"lower(trimmed({cell}))"
+    folded = f"coalesce(CAST(TRY_CAST({text} AS DECIMAL(38, 10)) AS STRING), {text})"
+    values = f"SELECT {folded} AS folded, {cell} AS written FROM {view} WHERE {cell} IS NOT NULL"
+    several = f"SELECT 1 AS one FROM ({values}) AS v GROUP BY folded HAVING min(written) <> max(written)"
+    number = int(engine.rows(f"SELECT count(*) FROM ({several}) AS s")[0][0])
+    if number:
+        raise DataError(
+            f"{counted(number, 'value')} of {column}, the {kind} column, "
+            f"{'is' if number == 1 else 'are'} written in several ways, so one {kind} would count as several",
+            expected=f"one way to write the number of a {kind}: the same case and blanks, and 7 or 007 but not both",
+            remedy="write each number in one way",
+        )

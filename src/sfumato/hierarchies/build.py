@@ -6,8 +6,9 @@ import datetime
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_FLOOR, Decimal
+from functools import partial
 from itertools import pairwise
 
 from sfumato.errors import HierarchyError, counted, shortened
@@ -34,29 +35,15 @@ def equal_width(
     ('17', '15-19', '10-19', '*')
     """
     values = _numeric(name, labels, decimal)
-    steps = [_exact(width) for width in widths or default_widths(list(values.values()), counts)]
-    if not all(step.is_finite() and step > 0 for step in steps):
-        raise HierarchyError(f"a width of {name} is not above 0", expected="widths above 0", remedy="widths = [5, 10]")
-    for small, large in pairwise(steps):
-        if large <= small or large % small != 0:
-            raise HierarchyError(
-                f"interval widths {small} and {large} of {name} do not nest",
-                expected="each width a multiple of the one before",
-                remedy=f"{small}, {small * 2}, {small * 4}",
-            )
-    # Decimals, because 4821.7 / 0.1 is not whole in floating point.
-    exact = {label: _exact(label.replace(",", ".") if decimal == "," else label) for label in values}
-    start = _exact(origin)
+    steps = _nested(name, widths or default_widths(list(values.values()), counts))
+    exact, start = _decimals(values, decimal), _exact(origin)
     whole = all(value == value.to_integral_value() for value in (*exact.values(), *steps, start))
 
-    def step_of(width: Decimal) -> Labeller:
-        def labelled(label: str) -> str:
-            low = start + ((exact[label] - start) / width).to_integral_value(rounding=ROUND_FLOOR) * width
-            return bounded(low, low + width, whole)
+    def labelled(width: Decimal, label: str) -> str:
+        low = start + ((exact[label] - start) / width).to_integral_value(rounding=ROUND_FLOOR) * width
+        return bounded(low, low + width, whole)
 
-        return labelled
-
-    return _assembled(name, _in_order(values), [step_of(width) for width in steps])
+    return _assembled(name, _in_order(values), [partial(labelled, width) for width in steps])
 
 
 def quantile(name: str, labels: Sequence[str], counts: Sequence[int], bins: int = 8, decimal: str = ".") -> Hierarchy:
@@ -83,11 +70,7 @@ def quantile(name: str, labels: Sequence[str], counts: Sequence[int], bins: int 
         ends = {group: spanned(held[0], held[-1]) for group, held in members.items()}
         return lambda label: ends[bin_of[label] // joined]
 
-    steps, joined = [], 1
-    while joined < bins:
-        steps.append(step(joined))
-        joined *= 2
-    return _assembled(name, ordered, steps)
+    return _assembled(name, ordered, [step(1 << level) for level in range((bins - 1).bit_length())])
 
 
 def breaks(name: str, labels: Sequence[str], levels: Sequence[Sequence[float]], decimal: str = ".") -> Hierarchy:
@@ -107,18 +90,15 @@ def breaks(name: str, labels: Sequence[str], levels: Sequence[Sequence[float]], 
             )
     whole = all(v == int(v) for v in (*values.values(), *(p for level in sorted_levels for p in level)))
 
-    def step(points: list[float]) -> Labeller:
-        def labelled(label: str) -> str:
-            position = bisect_right(points, values[label])
-            if position == 0:
-                return f"<{_plain(points[0])}"
-            if position == len(points):
-                return f">={_plain(points[-1])}"
-            return bounded(points[position - 1], points[position], whole)
+    def labelled(points: Sequence[float], label: str) -> str:
+        position = bisect_right(points, values[label])
+        if position == 0:
+            return f"<{_plain(points[0])}"
+        if position == len(points):
+            return f">={_plain(points[-1])}"
+        return bounded(points[position - 1], points[position], whole)
 
-        return labelled
-
-    return _assembled(name, _in_order(values), [step(level) for level in sorted_levels if level])
+    return _assembled(name, _in_order(values), [partial(labelled, level) for level in sorted_levels if level])
 
 
 def ends(
@@ -145,39 +125,21 @@ def ends(
         raise HierarchyError(
             f"the bottom {_plain(bottom)} of {name} is not below the top {_plain(top)}", expected="bottom < top"
         )
-    steps = [_exact(width) for width in widths]
-    if not all(step.is_finite() and step > 0 for step in steps):
-        raise HierarchyError(f"a width of {name} is not above 0", expected="widths above 0", remedy="widths = [5, 10]")
-    for small, large in pairwise(steps):
-        if large <= small or large % small != 0:
-            raise HierarchyError(
-                f"interval widths {small} and {large} of {name} do not nest",
-                expected="each width a multiple of the one before",
-            )
-    exact = {label: _exact(label.replace(",", ".") if decimal == "," else label) for label in values}
-    low, high = (None if end is None else _exact(end) for end in (bottom, top))
-    given = [end for end in (low, high) if end is not None]
-    whole = all(value == value.to_integral_value() for value in (*exact.values(), *steps, *given))
+    steps, exact = _nested(name, widths), _decimals(values, decimal)
+    low, high = _exact("-inf" if bottom is None else bottom), _exact("inf" if top is None else top)
+    whole = all(value == value.to_integral_value() for value in (*exact.values(), *steps, low, high))
 
-    def end_of(label: str) -> str | None:
-        if low is not None and exact[label] < low:
+    def labelled(width: Decimal | None, label: str) -> str:
+        if exact[label] < low:
             return f"<{_plain(low)}"
-        return f">={_plain(high)}" if high is not None and exact[label] >= high else None
+        if exact[label] >= high:
+            return f">={_plain(high)}"
+        if width is None:
+            return label
+        start = (exact[label] / width).to_integral_value(rounding=ROUND_FLOOR) * width
+        return bounded(max(start, low), min(start + width, high), whole)
 
-    def step_of(width: Decimal) -> Labeller:
-        def labelled(label: str) -> str:
-            end = end_of(label)
-            if end is not None:
-                return end
-            start = (exact[label] / width).to_integral_value(rounding=ROUND_FLOOR) * width
-            first = start if low is None else max(start, low)
-            last = start + width if high is None else min(start + width, high)
-            return bounded(first, last, whole)
-
-        return labelled
-
-    levels = [lambda label: end_of(label) or label, *(step_of(width) for width in steps)]
-    return _assembled(name, _in_order(values), levels)
+    return _assembled(name, _in_order(values), [partial(labelled, width) for width in (None, *steps)])
 
 
 def prefix(name: str, labels: Sequence[str], keep: Sequence[int] | None = None, mask: str = "*") -> Hierarchy:
@@ -193,10 +155,10 @@ def prefix(name: str, labels: Sequence[str], keep: Sequence[int] | None = None, 
             f"{kept[-1]} characters of {name} cannot be kept", expected="at least 1", remedy="keep = [3, 2]"
         )
 
-    def step(length: int) -> Labeller:
-        return lambda label: label[:length] + mask * (len(label) - length)
+    def labelled(length: int, label: str) -> str:
+        return label[:length] + mask * (len(label) - length)
 
-    return _assembled(name, sorted(labels), [step(length) for length in kept])
+    return _assembled(name, sorted(labels), [partial(labelled, length) for length in kept])
 
 
 def dates(
@@ -234,11 +196,11 @@ def dates(
         "decade": lambda day: f"{day.year // 10 * 10:04}s",
     }
 
-    def step(level: str) -> Labeller:
-        return lambda label: written[level](days[label])
+    def labelled(level: str, label: str) -> str:
+        return written[level](days[label])
 
     ordered = sorted(labels, key=lambda label: days[label])
-    return _assembled(name, ordered, [step(level) for level in DATE_LEVELS if level in levels])
+    return _assembled(name, ordered, [partial(labelled, level) for level in DATE_LEVELS if level in levels])
 
 
 def frequency(
@@ -315,6 +277,26 @@ def _numeric(name: str, labels: Sequence[str], decimal: str) -> dict[str, float]
             remedy='declare what means "missing" in na, set decimal = ",", or use another kind of hierarchy',
         )
     return {label: value for label, value in parsed.items() if value is not None}
+
+
+def _nested(name: str, widths: Sequence[float]) -> list[Decimal]:
+    """Return the widths of intervals as decimals. Each must be a multiple of the one before."""
+    steps = [_exact(width) for width in widths]
+    if not all(step.is_finite() and step > 0 for step in steps):
+        raise HierarchyError(f"a width of {name} is not above 0", expected="widths above 0", remedy="widths = [5, 10]")
+    for small, large in pairwise(steps):
+        if large <= small or large % small != 0:
+            raise HierarchyError(
+                f"interval widths {small} and {large} of {name} do not nest",
+                expected="each width a multiple of the one before",
+                remedy=f"{small}, {small * 2}, {small * 4}",
+            )
+    return steps
+
+
+def _decimals(labels: Iterable[str], decimal: str) -> dict[str, Decimal]:
+    """Return labels as decimals, because 4821.7 / 0.1 is not whole in floating point."""
+    return {label: _exact(label.replace(",", ".") if decimal == "," else label) for label in labels}
 
 
 def _in_order(values: dict[str, float]) -> list[str]:

@@ -115,13 +115,7 @@ def interval(text: str, decimal: str = ".") -> Interval | None:
 
 
 def _made(low: str, high: str, decimal: str, low_open: bool = False, high_open: bool = False) -> Interval | None:
-    ends = [
-        float(end.replace(",", ".") if decimal == "," else end) if _plain(end, decimal) else None for end in (low, high)
-    ]
-    if ends[0] is None or ends[1] is None or ends[0] > ends[1]:
+    if decimal != "," and "," in low + high:
         return None
-    return Interval(ends[0], ends[1], low_open, high_open)
-
-
-def _plain(text: str, decimal: str) -> bool:
-    return decimal == "," or "," not in text
+    first, last = (float(end.replace(",", ".")) for end in (low, high))
+    return Interval(first, last, low_open, high_open) if first <= last else None

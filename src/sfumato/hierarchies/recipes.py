@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import Discriminator, Field, FiniteFloat, Tag
 
@@ -144,14 +144,7 @@ Recipe = (
     | FlatRecipe
 )
 RECIPES: dict[str, type[Settings]] = {
-    "interval": IntervalRecipe,
-    "quantile": QuantileRecipe,
-    "breaks": BreaksRecipe,
-    "ends": EndsRecipe,
-    "prefix": PrefixRecipe,
-    "date": DateRecipe,
-    "frequency": FrequencyRecipe,
-    "flat": FlatRecipe,
+    get_args(model.model_fields["build"].annotation)[0]: model for model in get_args(Recipe)
 }
 
 

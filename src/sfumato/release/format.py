@@ -19,8 +19,8 @@ from sfumato.data.cells import cleaned
 from sfumato.data.csv import Dialect, detect
 from sfumato.data.engine import Engine
 from sfumato.data.labelled_write import Written, write_labelled
+from sfumato.data.settings import LABELLED
 from sfumato.data.source import Column, Source
-from sfumato.data.statistical import LABELLED
 from sfumato.errors import InputError, StudyError, nearest
 
 FORMATS = ("csv", "parquet", "sav", "dta", "xlsx")

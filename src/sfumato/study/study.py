@@ -16,8 +16,7 @@ from sfumato.base.notebook import card, parts_picture, some
 from sfumato.base.settings import MAX_BYTES, Settings, parse_toml, toml_text, too_large
 from sfumato.base.trust import note_input, note_unsealed, sealed
 from sfumato.data.frame import Frame, is_frame
-from sfumato.data.open import open_source
-from sfumato.data.save_frame import write_frame
+from sfumato.data.open import open_source, write_frame
 from sfumato.data.settings import FOREIGN, IN_MEMORY, DataSettings, Missing, Role, located
 from sfumato.data.source import Source
 from sfumato.errors import SfumatoError, StudyError, counted, nearest

@@ -11,10 +11,9 @@ from sfumato.base.arrays import Codes, Counts64
 from sfumato.base.progress import stage
 from sfumato.data.cells import MISSING, cleaned, numeric
 from sfumato.data.engine import Engine
-from sfumato.data.repeating import refuse_spellings
 from sfumato.data.settings import Missing, Role
-from sfumato.data.source import Source, quoted
-from sfumato.data.value_counts import cell_sql
+from sfumato.data.source import Arrays, Source, quoted
+from sfumato.data.value_counts import cell_sql, first_row, refuse_spellings
 from sfumato.errors import DataError, HierarchyError, StudyError, counted, shortened
 from sfumato.hierarchies.hierarchy import Hierarchy
 from sfumato.tables.domain import KEYED, Builder, Domain, UncoveredError, domain_of, present
@@ -61,28 +60,11 @@ def compress(engine: Engine, source: Source, uses: Sequence[Use], population: So
         domains = [
             _domain(engine, source, position, use, others.get(use.name, ())) for position, use in enumerate(keyed)
         ]
-        for position, domain in enumerate(domains):
-            labels = [MISSING if code == domain.missing else label for code, label in enumerate(domain.labels)]
-            engine.upload(f"domain{position}", {"label": labels, "code": np.arange(len(labels), dtype=np.int32)})
-        _encode(engine, len(keyed), weighted=weight is not None, holders=holders)
-        width = sum(use.role is Role.QUASI_IDENTIFIER for use in keyed)
-        table = _table(engine, domains[:width], weighted=weight is not None)
-        values = {
-            use.name: _values(engine, domains[position], position, table)
-            for position, use in enumerate(keyed)
-            if position >= width
-        }
-        secrets = {use.name: position for position, use in enumerate(keyed) if use.role is Role.SENSITIVE}
-        units = {kind: _units(engine, kind, table, secrets) for kind in holders}
-        person = units.get("unit")
+        _encode(engine, domains, weighted=weight is not None, holders=holders)
+        table = _table(engine, keyed, domains, weighted=weight is not None)
         return replace(
-            table,
-            units=None if person is None or person.number == table.rows else person,
-            households=units.get("household"),
-            household_of=_household_of(engine) if len(units) == len(HOLDERS) else None,
-            sensitive={use.name: values[use.name] for use in keyed if use.role is Role.SENSITIVE},
-            label=next((values[use.name] for use in keyed if use.role is Role.LABEL), None),
-            population=_population(engine, width) if population else None,
+            _with_units(engine, table, keyed, holders),
+            population=_population(engine, len(table.domains)) if population else None,
             rows_read=read,
             left_out=read - kept + source.settings.left_out,
             removed=source.settings.removed,
@@ -118,28 +100,31 @@ def _group(
     engine.run(f"CREATE OR REPLACE TEMP VIEW kept AS SELECT {full}, {columns} FROM cells WHERE {complete}")
     if weight is not None:
         _check_weights(engine, weight.name, complete)
-    total = engine.rows("SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM cells")[0][0]
-    left = engine.rows("SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM kept")[0][0]
-    return int(total), int(left)
+    return _total(engine, "cells"), _total(engine, "kept")
+
+
+def _total(engine: Engine, table: str) -> int:
+    """Return the number of rows in a table of tuples with their counts."""
+    return int(engine.rows(f"SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM {table}")[0][0])
 
 
 def _check_holders(engine: Engine, holders: Mapping[Kind, str]) -> None:
     """Check that every row has a person, and every person one household."""
     for kind, name in holders.items():
-        without = engine.rows(f"SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM cells WHERE {kind}_text IS NULL")[0][0]
+        without = _total(engine, f"cells WHERE {kind}_text IS NULL")
         if without:
             raise DataError(
-                f"{int(without):,} rows have no value in {name}, the {kind} column",
+                f"{without:,} rows have no value in {name}, the {kind} column",
                 expected=f"the number of a {kind} in every row",
                 remedy="complete the column, or leave these rows out of the table",
             )
         refuse_spellings(engine, f"{kind}_text", "cells", name, kind)
     if len(holders) == len(HOLDERS):
         several = "SELECT sum(n) AS n FROM cells GROUP BY unit_text HAVING min(household_text) <> max(household_text)"
-        rows = engine.rows(f"SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM ({several}) AS t")[0][0]
+        rows = _total(engine, f"({several}) AS t")
         if rows:
             raise DataError(
-                f"{int(rows):,} rows belong to units of {holders['unit']} "
+                f"{rows:,} rows belong to units of {holders['unit']} "
                 f"that are in two or more households of {holders['household']}",
                 expected="one household for every unit",
                 remedy="correct the numbers, or exchange the roles unit and household if persons and households are "
@@ -196,7 +181,7 @@ def _domain(engine: Engine, source: Source, position: int, use: Use, others: Seq
         harmless = tuple(code for code, label in enumerate(domain.labels) if label in use.harmless)
         return replace(domain, value_labels=source.codebook.column(use.name).values, harmless=harmless)
     except UncoveredError as error:
-        row = _first_row(engine, source, use.name, error.labels)
+        row = first_row(engine, source, [use.name], [(label,) for label in error.labels])
         if use.role is Role.SENSITIVE:
             raise secret_hierarchy(use.name, len(error.labels), row) from None
         raise UncoveredError(use.name, error.labels, row) from None
@@ -217,19 +202,12 @@ def secret_hierarchy(name: str, count: int | None = None, row: int | None = None
     )
 
 
-def _first_row(engine: Engine, source: Source, name: str, labels: Sequence[str]) -> int:
-    """Return the first data row (1-based) that holds one of the labels; 0 where the engine's rows have no order."""
-    if not engine.ordered:
-        return 0
-    listed = ", ".join(quoted(label) for label in labels[:1000])
-    cell = cleaned(source, source.column(name))
-    query = f"SELECT min(r) FROM (SELECT r, {cell} AS v FROM raw_numbered) AS t WHERE v IN ({listed})"
-    return int(engine.rows(query)[0][0] or 0)
-
-
-def _encode(engine: Engine, columns: int, weighted: bool, holders: Iterable[Kind] = ()) -> None:
-    codes = ", ".join(f"d{i}.code AS q{i}" for i in range(columns))
-    joins = " ".join(f"JOIN domain{i} AS d{i} ON kept.k{i} = d{i}.label" for i in range(columns))
+def _encode(engine: Engine, domains: Sequence[Domain], weighted: bool, holders: Iterable[Kind] = ()) -> None:
+    """Make the table `coded` of the kept rows with a code for every label and every person or household."""
+    for position, domain in enumerate(domains):
+        labels = [MISSING if code == domain.missing else label for code, label in enumerate(domain.labels)]
+        engine.upload(f"domain{position}", {"label": labels, "code": np.arange(len(labels), dtype=np.int32)})
+    codes, joins = _codes_from("kept", len(domains))
     for kind in holders:
         engine.run(
             f"CREATE OR REPLACE TEMP TABLE {kind}_codes AS SELECT t.label AS label, "
@@ -242,51 +220,67 @@ def _encode(engine: Engine, columns: int, weighted: bool, holders: Iterable[Kind
     engine.run(f"CREATE OR REPLACE TEMP TABLE coded AS SELECT {codes}, n{weight} FROM kept {joins}")
 
 
-def _table(engine: Engine, domains: Sequence[Domain], weighted: bool) -> FrequencyTable:
-    keys = ", ".join(f"q{position}" for position in range(len(domains)))
+def _codes_from(table: str, columns: int) -> tuple[str, str]:
+    """Return the codes q0, q1, … of the labels k0, k1, … of a table as SQL, and the joins that find them."""
+    codes = ", ".join(f"d{i}.code AS q{i}" for i in range(columns))
+    return codes, " ".join(f"JOIN domain{i} AS d{i} ON {table}.k{i} = d{i}.label" for i in range(columns))
+
+
+def _grouped(engine: Engine, width: int, *further: str, weighted: bool = False) -> tuple[Arrays, Counts64]:
+    """Return the coded rows by tuple and by further columns, with counts and in order, and the tuple of each."""
+    keys = ", ".join([*(f"q{position}" for position in range(width)), *further])
     weight = ", CAST(sum(w) AS DOUBLE) AS w" if weighted else ""
     arrays = engine.arrays(
         f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n{weight} FROM coded GROUP BY {keys} ORDER BY {keys}"
     )
-    codes = np.stack([arrays[f"q{position}"].astype(np.int32) for position in range(len(domains))])
+    new = np.zeros(len(arrays["n"]), dtype=np.int64)
+    for position in range(width):
+        new[1:] |= arrays[f"q{position}"][1:] != arrays[f"q{position}"][:-1]
+    return arrays, np.cumsum(new)
+
+
+def _table(engine: Engine, keyed: Sequence[Use], domains: Sequence[Domain], weighted: bool) -> FrequencyTable:
+    width = sum(use.role is Role.QUASI_IDENTIFIER for use in keyed)
+    arrays, tuple_of = _grouped(engine, width, weighted=weighted)
+    values: dict[Role, dict[str, ValueCounts]] = {Role.SENSITIVE: {}, Role.LABEL: {}}
+    for position in range(width, len(keyed)):
+        entries, entry_of = _grouped(engine, width, f"q{position}")  # in the order of the tuples already
+        counts = value_counts(domains[position], entry_of, entries[f"q{position}"], entries["n"], len(tuple_of))
+        values[keyed[position].role][keyed[position].name] = counts
     return FrequencyTable(
-        tuple(domains),
-        codes,
+        tuple(domains[:width]),
+        np.stack([arrays[f"q{position}"].astype(np.int32) for position in range(width)]),
         arrays["n"].astype(np.int64),
+        values[Role.SENSITIVE],
+        next(iter(values[Role.LABEL].values()), None),
         weights=arrays["w"].astype(np.float64) if weighted else None,
+    )
+
+
+def _with_units(engine: Engine, table: FrequencyTable, keyed: Sequence[Use], holders: Iterable[Kind]) -> FrequencyTable:
+    """Return the table with the persons and households that its rows belong to."""
+    secrets = {use.name: position for position, use in enumerate(keyed) if use.role is Role.SENSITIVE}
+    units = {kind: _units(engine, kind, table, secrets) for kind in holders}
+    person = units.get("unit")
+    household_of: Codes | None = None
+    if len(units) == len(HOLDERS):
+        pairs = engine.arrays("SELECT DISTINCT unit_code, household_code FROM coded ORDER BY unit_code")
+        household_of = pairs["household_code"].astype(np.int32)
+    return replace(
+        table,
+        units=None if person is None or person.number == table.rows else person,
+        households=units.get("household"),
+        household_of=household_of,
     )
 
 
 def _units(engine: Engine, kind: Kind, table: FrequencyTable, secrets: Mapping[str, int]) -> Units:
     """Return the units of a kind: which tuples their rows are in, and with which sensitive values."""
-    tuples = ", ".join(f"q{position}" for position in range(len(table.domains)))
-    keys = ", ".join([tuples, f"{kind}_code", *(f"q{position}" for position in secrets.values())])
-    arrays = engine.arrays(f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n FROM coded GROUP BY {keys} ORDER BY {keys}")
-    codes = np.stack([arrays[f"q{position}"].astype(np.int32) for position in range(len(table.domains))])
-    new = np.ones(codes.shape[1], dtype=np.bool_)
-    new[1:] = np.any(codes[:, 1:] != codes[:, :-1], axis=0)
-    tuple_of = (np.cumsum(new) - 1).astype(np.int64)  # the tuples of the table are in the same order
-    values = {name: arrays[f"q{position}"].astype(np.int32) for name, position in secrets.items()}
+    columns = {name: f"q{position}" for name, position in secrets.items()}
+    arrays, tuple_of = _grouped(engine, len(table.domains), f"{kind}_code", *columns.values())
+    values = {name: arrays[column].astype(np.int32) for name, column in columns.items()}
     unit = arrays[f"{kind}_code"].astype(np.int32)
     return units_from(kind, table.tuples, tuple_of, unit, arrays["n"].astype(np.int64), values)
-
-
-def _household_of(engine: Engine) -> Codes:
-    """Return the household of every unit."""
-    pairs = engine.arrays("SELECT DISTINCT unit_code, household_code FROM coded ORDER BY unit_code")
-    return pairs["household_code"].astype(np.int32)
-
-
-def _values(engine: Engine, domain: Domain, position: int, table: FrequencyTable) -> ValueCounts:
-    """Return counts of another column's values for each tuple. They are in the order of the tuples already."""
-    width = len(table.domains)
-    keys = ", ".join(f"q{p}" for p in [*range(width), position])
-    arrays = engine.arrays(f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n FROM coded GROUP BY {keys} ORDER BY {keys}")
-    new = np.zeros(len(arrays["n"]), dtype=np.int64)
-    for p in range(width):
-        new[1:] |= arrays[f"q{p}"][1:] != arrays[f"q{p}"][:-1]
-    tuple_of: Counts64 = np.cumsum(new)
-    return value_counts(domain, tuple_of, arrays[f"q{position}"], arrays["n"], table.tuples)
 
 
 def _population_labels(engine: Engine, population: Source, keyed: Sequence[Use]) -> Mapping[str, list[str]]:
@@ -314,8 +308,7 @@ def _population_labels(engine: Engine, population: Source, keyed: Sequence[Use])
 
 
 def _population(engine: Engine, columns: int) -> Population:
-    codes = ", ".join(f"d{i}.code AS q{i}" for i in range(columns))
-    joins = " ".join(f"JOIN domain{i} AS d{i} ON everyone.k{i} = d{i}.label" for i in range(columns))
+    codes, joins = _codes_from("everyone", columns)
     order = ", ".join(f"q{i}" for i in range(columns))
     arrays = engine.arrays(f"SELECT {codes}, CAST(n AS BIGINT) AS n FROM everyone {joins} ORDER BY {order}")
     return Population(

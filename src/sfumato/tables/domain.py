@@ -313,7 +313,9 @@ def _standing(tree: Hierarchy, extras: Sequence[str], decimal: str) -> tuple[Cod
         else:
             bounds = interval(label, decimal)
             inside = np.array([bounds is not None and bounds.holds(v) for v in value])
-            depths[code] = _depth(tree, int(inside.sum()))
+            # The lowest level with a label that covers at least as many leaves.
+            deepest = next(level for level, sizes in enumerate(tree.sizes) if sizes.max() >= inside.sum())
+            depths[code] = deepest / tree.height
             covers[code] = inside.sum()
         spans[code] = 1.0 if label == ROOT else span_share(value, inside)
         insides.append(inside)
@@ -336,8 +338,3 @@ def span_share(value: Floats, inside: Flags) -> float:
     held = value[inside & ~np.isnan(value)]
     extent = np.nanmax(value) - np.nanmin(value) if np.any(~np.isnan(value)) else 0.0
     return float((held.max() - held.min()) / extent) if len(held) and extent > 0 else 0.0
-
-
-def _depth(tree: Hierarchy, held: int) -> float:
-    """Return the lowest level with a label that covers at least as many leaves, as a share of the height."""
-    return next(level / tree.height for level, sizes in enumerate(tree.sizes) if sizes.max() >= held)

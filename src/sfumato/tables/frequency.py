@@ -14,7 +14,7 @@ import numpy as np
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats, Index
 from sfumato.errors import counted
 from sfumato.tables.domain import Domain
-from sfumato.tables.units import Kind, Units, units_from
+from sfumato.tables.units import Units
 
 LIMIT = 4096  # entries of a look-up table that stays in the fastest cache
 
@@ -191,12 +191,10 @@ def from_codes(
     sensitive: Mapping[str, tuple[Domain, Codes]] | None = None,
     label: tuple[Domain, Codes] | None = None,
     removed: int = 0,
-    units: Codes | None = None,
-    households: Codes | None = None,
 ) -> FrequencyTable:
     """Return a frequency table from one code per column and record, for tables that are already in memory.
 
-    `records[j, i]` is the code of record i in column j; `units` and `households` are numbered from 0.
+    `records[j, i]` is the code of record i in column j.
     """
     order = np.lexsort(records[::-1])
     ordered = records[:, order]
@@ -209,31 +207,15 @@ def from_codes(
         keys, number = np.unique(tuple_of * len(domain.labels) + codes[order], return_counts=True)
         return value_counts(domain, keys // len(domain.labels), keys % len(domain.labels), number, len(counts))
 
-    def grouped(kind: Kind, numbers: Codes | None) -> Units | None:
-        if numbers is None:
-            return None
-        secrets = {name: codes[order] for name, (_, codes) in (sensitive or {}).items()}
-        ones = np.ones(len(order), dtype=np.int64)
-        return units_from(kind, len(counts), tuple_of, numbers[order].astype(np.int32), ones, secrets)
-
     return FrequencyTable(
         tuple(domains),
         np.ascontiguousarray(ordered[:, new], dtype=np.int32),
         counts,
         {name: tallied(*pair) for name, pair in (sensitive or {}).items()},
         tallied(*label) if label else None,
-        units=grouped("unit", units),
-        households=grouped("household", households),
-        household_of=None if units is None or households is None else _parents(units, households),
         rows_read=records.shape[1],
         removed=removed,
     )
-
-
-def _parents(units: Codes, households: Codes) -> Codes:
-    result = np.zeros(int(units.max()) + 1, dtype=np.int32)
-    result[units] = households
-    return result
 
 
 def value_counts(domain: Domain, tuple_of: Counts64, values: Codes, counts: Counts64, tuples: int) -> ValueCounts:

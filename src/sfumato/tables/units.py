@@ -54,11 +54,6 @@ class Units:
         return np.bincount(self.tuple_of, minlength=self.tuples).astype(np.int64)
 
     @cached_property
-    def rows_of(self) -> Counts64:
-        """The rows of each unit."""
-        return np.bincount(self.unit, weights=self.rows, minlength=self.number).astype(np.int64)
-
-    @cached_property
     def by_unit(self) -> tuple[Counts64, Counts64]:
         """The tuples of the pairs sorted by unit, and where the pairs of each unit begin."""
         order = np.argsort(self.unit, kind="stable")

@@ -25,7 +25,7 @@ from typing import Any
 
 from sfumato.base.files import sweep, write_text
 from sfumato.base.formats import read_json as read_checked
-from sfumato.data.statistical import ENDINGS
+from sfumato.data.settings import ENDINGS
 from sfumato.errors import DataError, InputError
 from sfumato.web.access import FOLDER as KEYS
 

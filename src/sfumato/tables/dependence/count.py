@@ -14,8 +14,8 @@ tenths of the rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -377,8 +377,7 @@ def count_on_line(engine: Engine, rows: str, line: Line, numbers: Sequence[str],
     for offset in (0.0, near):
         bins = f"floor((y + {_number(offset)}) / {_number(2 * near)})"
         counted = f"SELECT g, {bins} AS b, count(*) AS n FROM lined WHERE {whole} GROUP BY g, {bins}"
-        best = f"SELECT g, max(n) AS m FROM ({counted}) AS t GROUP BY g"
-        base = max(base, int(engine.rows(f"SELECT CAST(coalesce(sum(m), 0) AS BIGINT) FROM ({best}) AS u")[0][0]))
+        base = max(base, _count_majority(engine, counted))
     return Guess(int(tried), int(right), base)
 
 
@@ -397,19 +396,12 @@ class Protected:
 
     `rare` is a value whose rows must not be found, such as membership of a group. A column then also counts if its
     values find more than half of these rows and are right more often than wrong.
-
-    >>> Protected("zip", "generalized", ({"1011": "101", "1020": "102"}, {"1011": "1", "1020": "1"})).released["1011"]
-    '1'
     """
 
     name: str
     status: Status = "withheld"
     steps: tuple[Mapping[str, str], ...] = ()
     rare: str | None = None
-
-    @property
-    def released(self) -> Mapping[str, str] | None:
-        return self.steps[-1] if self.steps else None
 
 
 @dataclass(frozen=True)
@@ -433,18 +425,8 @@ class Dependence:
     rows: int
     step: int = 0
 
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "kept": list(self.kept),
-            "protected": self.protected,
-            "status": self.status,
-            "way": self.way,
-            "kind": self.kind,
-            "right": round(self.right, 4),
-            "base": round(self.base, 4),
-            "rows": self.rows,
-            "step": self.step,
-        }
+    def as_dict(self) -> dict[str, object]:
+        return asdict(self) | {"kept": list(self.kept), "right": round(self.right, 4), "base": round(self.base, 4)}
 
 
 @dataclass(frozen=True)

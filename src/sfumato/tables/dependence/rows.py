@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -189,7 +188,7 @@ def _drawn_by_value(
     return looks
 
 
-def signed(values: Any) -> Hashes:
+def signed(values: npt.ArrayLike) -> Hashes:
     """Return hashes as signed numbers, because some engines return unsigned ones."""
     hashes: Hashes = np.asarray(values).astype(np.uint64 if np.asarray(values).dtype == np.uint64 else np.int64)
     return hashes.view(np.int64)

@@ -25,7 +25,7 @@ from sfumato.data.settings import Role
 from sfumato.data.source import Source
 from sfumato.errors import HierarchyError, InputError, counted, nearest
 from sfumato.hierarchies import Hierarchy, load, save
-from sfumato.hierarchies.edit import edited
+from sfumato.hierarchies.hierarchy import edited
 from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths, builder, recipe
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.plans.segments import segment_of
@@ -77,7 +77,7 @@ def edit(places: Places, study: str, column: str, paths: list[list[str]], change
     """Return the paths after one change: rename, join, move, add_level, remove_level. Nothing is saved."""
     declared = study_of(places, study)
     _column(declared, column)
-    tree = Hierarchy.from_paths(column, edited(column, paths, change))
+    tree = Hierarchy.from_paths(column, edited(column, paths, **change))
     return _described(declared, column, tree)
 
 

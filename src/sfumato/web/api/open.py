@@ -16,11 +16,12 @@ from sfumato.base.files import new_folder
 from sfumato.base.settings import parse_toml
 from sfumato.data.engine import open_engine
 from sfumato.data.open import open_source
-from sfumato.data.profile import as_text, first_rows, missing_costs, spreads
+from sfumato.data.profile import as_text, first_rows, missing_costs, spread
 from sfumato.data.profile import profile as profiled
+from sfumato.data.repeating import with_holders
 from sfumato.data.settings import SQLITE, Role
 from sfumato.data.source import Source
-from sfumato.data.suggest import suggest_all, with_holders
+from sfumato.data.suggest import suggest_all
 from sfumato.errors import InputError
 from sfumato.release.manifest import MANIFEST
 from sfumato.samples.samples import sample
@@ -131,12 +132,12 @@ def missing(places: Places, study: str) -> dict[str, Any]:
 def _profile(source: Source) -> dict[str, Any]:
     with open_engine() as engine:
         columns = profiled(engine, source)
-        spread = spreads(engine, source, columns)
+        shapes = [spread(engine, source, column) for column in columns]
         suggested = suggest_all(columns)
         found = repeating_in(engine, source, columns, suggested)
     repeats = {each.column: each.sentence for each in found}
     profiles = []
-    for column, shape, suggestion in zip(columns, spread, with_holders(suggested, columns, found), strict=True):
+    for column, shape, suggestion in zip(columns, shapes, with_holders(suggested, columns, found), strict=True):
         about = column.as_dict() | {"name": column.name, "lowest": column.lowest, "highest": column.highest}
         about |= {"spread": shape, "repeats": repeats.get(column.name, "")}
         profiles.append(about | suggestion.as_dict())
