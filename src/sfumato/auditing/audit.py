@@ -117,7 +117,7 @@ class Figure:
             entries["columns"] = dict(self.columns)
         if measure.parameters:
             entries["parameters"] = dict(measure.parameters)
-        entries |= {"title": measure.title, "sentence": measure.sentence}
+        entries |= {"title": measure.about.title, "sentence": measure.about.sentence}
         if self.reason is not None:
             entries["reason"] = self.reason
         return without_infinities(entries)
@@ -195,7 +195,7 @@ class Audit:
 
     def _repr_html_(self) -> str:
         heads = [result for result in headlines() if self.figures[result.name].value is not None]
-        rows = [[result.title, short(self.figures[result.name].value)] for result in heads]
+        rows = [[result.about.title, short(self.figures[result.name].value)] for result in heads]
         risky = sorted(self.contributions, key=lambda result: -result.marketer_risk)
         rows += [["riskiest columns", ", ".join(result.column for result in risky[:4])]]
         size, records = self.classes.size[self.classes.kept], self.classes.rows[self.classes.kept]

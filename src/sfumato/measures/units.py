@@ -32,7 +32,7 @@ def title_of(measure: Measure, persons: bool) -> str:
     >>> title_of(measure("uniques"), persons=True), title_of(measure("uniques"), persons=False)
     ('unique persons, share', 'unique records, share')
     """
-    return in_persons(measure.title) if persons and counts_persons(measure) else measure.title
+    return in_persons(measure.about.title) if persons and counts_persons(measure) else measure.about.title
 
 
 def sentence_of(measure: Measure, persons: bool) -> str:
@@ -44,7 +44,7 @@ def sentence_of(measure: Measure, persons: bool) -> str:
     >>> sentence_of(measure("own_share"), persons=True)
     "The mean share of a person's own sensitive value in its class."
     """
-    return in_persons(measure.sentence) if persons and counts_persons(measure) else measure.sentence
+    return in_persons(measure.about.sentence) if persons and counts_persons(measure) else measure.about.sentence
 
 
 def counts_persons(measure: Measure) -> bool:

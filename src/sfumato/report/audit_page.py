@@ -35,7 +35,7 @@ def shown(measure: Measure, value: float | None) -> str:
     >>> shown(measure("uniques"), 0.2931), shown(measure("t_closeness"), 0.2931), shown(measure("k"), None)
     ('29.3 %', '0.2931', '–')
     """
-    return percent(value) if value is not None and measure.unit == "share" else number(value)
+    return percent(value) if value is not None and measure.about.unit == "share" else number(value)
 
 
 BINS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, 499), (500, 999), (1000, None))
@@ -45,9 +45,9 @@ def audit_page(audit: Audit, name: str) -> str:
     """Return the page of an audit of the file called `name`."""
     figures, noun = audit.figures, "record" if audit.persons is None else "person"
     tiles = [
-        {"value": shown(measure, figures[measure.name].value), "says": measure.headline.says}
+        {"value": shown(measure, figures[measure.name].value), "says": measure.about.headline.says}
         for measure in headlines()
-        if measure.headline is not None and figures[measure.name].value is not None
+        if measure.about.headline is not None and figures[measure.name].value is not None
     ]
     groups = [
         {

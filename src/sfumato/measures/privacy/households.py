@@ -8,16 +8,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from sfumato.base.arrays import Counts64, Floats
 from sfumato.measures.classes import ClassTable
-from sfumato.measures.measure import Measure
+from sfumato.measures.measure import Measure, all_records
 from sfumato.measures.oracle import Records
 from sfumato.measures.privacy.risk import class_risks, individual_risk_oracle, prosecutor_risk_oracle
 from sfumato.measures.property import Property
 from sfumato.tables.units import Units
+
+of_households = partial(Measure, kind="privacy", direction="min", reads="household", fold="mean", monotone="falls")
 
 
 def _households(classes: ClassTable) -> tuple[Units, Counts64]:
@@ -86,77 +89,23 @@ def _largest(records: Records, record: int, risk: Callable[[Records, int], float
     return max(records.household_risk(household, risk) for household in present)
 
 
-HOUSEHOLDS = Measure(
-    name="households",
-    title="households in a class",
-    kind="privacy",
+HOUSEHOLDS = of_households(
+    "households",
+    number,
+    oracle_number,
     direction="max",
-    reads="household",
-    function=number,
-    oracle=oracle_number,
     fold="worst",
     monotone="rises",
     bound="own_budget",
-    highest=lambda classes: float(classes.records),
-    sentence="The fewest distinct households in a class.",
-    citation="sdcMicro and µ-Argus, household variables",
-    formula="min over classes of the number of distinct households",
-    use="A class of one family reveals the values of that family, however many members it has.",
-    unit="count",
+    most=all_records,
 )
-HOUSEHOLDS_ALONE = Measure(
-    name="household_uniques",
-    title="unique households, share",
-    kind="privacy",
-    direction="min",
-    reads="household",
-    function=alone,
-    oracle=oracle_alone,
-    fold="mean",
-    monotone="falls",
-    highest=lambda classes: 1.0,
-    sentence="The share of households that are alone in a class.",
-    citation="sdcMicro and µ-Argus, household variables",
-    formula="households with a record in a class of one household, divided by the number of households",
-    use="To see how many families are behind a class of one household.",
-    unit="share",
-)
-HOUSEHOLD_RISK = Measure(
-    name="household_risk",
-    title="household risk in the sample",
-    kind="privacy",
-    direction="min",
-    reads="household",
-    function=of_sample,
-    oracle=oracle_risk,
-    fold="mean",
-    monotone="falls",
-    highest=lambda classes: 1.0,
-    sentence="The probability that at least one member of a household is found by an attacker who knows that it is "
-    "in the table, on average over households.",
-    citation="Hundepool et al. 2012, Statistical Disclosure Control, household risk",
-    formula="mean over households of  1 − Π (1 − 1/n)   over the members",
-    use="A member who is found reveals the other members of the household.",
-    unit="share",
-)
-HOUSEHOLD_POPULATION_RISK = Measure(
-    name="household_individual_risk",
-    title="household risk in the population",
-    kind="privacy",
-    direction="min",
-    reads="household",
-    function=of_population,
-    oracle=oracle_population_risk,
-    fold="mean",
+HOUSEHOLDS_ALONE = of_households("household_uniques", alone, oracle_alone)
+HOUSEHOLD_RISK = of_households("household_risk", of_sample, oracle_risk)
+HOUSEHOLD_POPULATION_RISK = of_households(
+    "household_individual_risk",
+    of_population,
+    oracle_population_risk,
     monotone=None,
-    highest=lambda classes: 1.0,
     unfit=lambda classes: None if classes.table.weights is not None else "needs a weight column",
-    sentence="The expected probability that at least one member of a household is found in the population, estimated "
-    "from the weights, on average over households.",
-    citation="Benedetti and Franconi 1998; sdcMicro's hierarchical risk",
-    formula="mean over households of  1 − Π (1 − r)   over the members,   r the individual risk",
-    use="A sample of households with survey weights.",
-    elsewhere={"sdcMicro": "hierarchical risk"},
-    unit="share",
 )
 MEASURES = (HOUSEHOLDS, HOUSEHOLDS_ALONE, HOUSEHOLD_RISK, HOUSEHOLD_POPULATION_RISK)

@@ -32,14 +32,17 @@ p^f / f · ₂F₁(f, f; f + 1; 1 − p). It has a closed form for f of 1, 2 and
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from sfumato.base.arrays import Floats
 from sfumato.measures.classes import ClassTable
-from sfumato.measures.criteria import Criterion
-from sfumato.measures.measure import Form, Headline, Measure, PerClass
+from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
+
+risk = partial(Measure, kind="privacy", direction="min", monotone="falls")
 
 
 def prosecutor_risk(classes: ClassTable) -> Property:
@@ -50,27 +53,8 @@ def prosecutor_risk_oracle(records: Records, record: int) -> float:
     return 1.0 / float(records.people(records.crowd(record)))
 
 
-PROSECUTOR_RISK = Measure(
-    name="prosecutor_risk",
-    title="prosecutor risk",
-    kind="privacy",
-    direction="min",
-    reads="sizes",
-    function=prosecutor_risk,
-    oracle=prosecutor_risk_oracle,
-    fold="worst",
-    monotone="falls",
-    bound="own_budget",
-    highest=lambda classes: 1.0,
-    sentence="The probability of finding a person who is known to be in the table: one over the class size, at worst.",
-    citation="El Emam 2013, guide to the de-identification of personal health information",
-    formula="max over released records of 1/n  =  1/k",
-    use="The attacker knows that the person is in the table (a survey of a whole school, a register).",
-    elsewhere={"ARX": "highest prosecutor risk"},
-    unit="share",
-    attacker="prosecutor",
-    histogram=Form.SIZE,
-    per_class=PerClass(Criterion.SIZE, risk=True),
+PROSECUTOR_RISK = risk(
+    "prosecutor_risk", prosecutor_risk, prosecutor_risk_oracle, reads="sizes", fold="worst", bound="own_budget"
 )
 
 
@@ -83,27 +67,8 @@ def journalist_risk_oracle(records: Records, record: int) -> float:
     return 1.0 / records.population(record)
 
 
-JOURNALIST_RISK = Measure(
-    name="journalist_risk",
-    title="journalist risk",
-    kind="privacy",
-    direction="min",
-    reads="population",
-    function=journalist_risk,
-    oracle=journalist_risk_oracle,
-    fold="worst",
-    monotone="falls",
-    bound="own_budget",
-    highest=lambda classes: 1.0,
-    sentence="The probability of finding the right person in the population: one over the number of people with "
-    "the same values, at worst.",
-    citation="El Emam 2013, guide to the de-identification of personal health information",
-    formula="max over released records of 1/F,   F the people of the population table with the same values",
-    use="The table is a sample, a table of the population exists, and the attacker does not know who was sampled.",
-    elsewhere={"ARX": "highest journalist risk; k-map is its inverse"},
-    unit="share",
-    attacker="journalist",
-    per_class=PerClass(Criterion.PEOPLE, risk=True),
+JOURNALIST_RISK = risk(
+    "journalist_risk", journalist_risk, journalist_risk_oracle, reads="population", fold="worst", bound="own_budget"
 )
 
 
@@ -116,30 +81,7 @@ def marketer_risk_oracle(records: Records, record: int) -> float:
     return 1.0 / (records.population(record) or records.people(records.crowd(record)))
 
 
-MARKETER_RISK = Measure(
-    name="marketer_risk",
-    title="marketer risk",
-    kind="privacy",
-    direction="min",
-    reads="sizes",
-    function=marketer_risk,
-    oracle=marketer_risk_oracle,
-    fold="mean",
-    monotone="falls",
-    highest=lambda classes: 1.0,
-    sentence="The share of all records that would be matched to the correct person.",
-    citation="El Emam 2013, guide to the de-identification of personal health information",
-    formula="1/N · sum over released records of 1/n  =  released classes / N",
-    use="The attacker wants many matches and accepts mistakes; the expected share of correct ones.",
-    elsewhere={
-        "ARX": "estimated marketer risk, which is taken over the records left",
-        "sdcMicro": "expected re-identification rate, without weights",
-    },
-    unit="share",
-    headline=Headline(3, "of all records would be matched correctly"),
-    usual=True,
-    attacker="marketer",
-)
+MARKETER_RISK = risk("marketer_risk", marketer_risk, marketer_risk_oracle, reads="sizes", fold="mean")
 
 
 def individual_risk(classes: ClassTable) -> Property:
@@ -192,25 +134,6 @@ def individual_risk_oracle(records: Records, record: int) -> float:
     return float(expected_risk(np.array([people]), np.array([share]))[0])
 
 
-INDIVIDUAL_RISK = Measure(
-    name="individual_risk",
-    title="individual risk",
-    kind="privacy",
-    direction="min",
-    reads="weights",
-    function=individual_risk,
-    oracle=individual_risk_oracle,
-    fold="mean",
-    monotone=None,
-    highest=lambda classes: 1.0,
-    sentence="The expected probability that a survey record is re-identified in the population, estimated from "
-    "the weights.",
-    citation="Benedetti and Franconi 1998; sdcMicro's individual risk",
-    formula="mean over released records of E[1/F | f],   f = n,   F estimated by the sum of the weights of the class",
-    use="A sample with survey weights and no table of the population.",
-    elsewhere={
-        "sdcMicro": "individual risk, freqCalc and indivRisk",
-        "µ-Argus": "individual risk model (Benedetti–Franconi)",
-    },
-    unit="share",
+INDIVIDUAL_RISK = risk(
+    "individual_risk", individual_risk, individual_risk_oracle, reads="weights", fold="mean", monotone=None
 )

@@ -17,7 +17,8 @@ from sfumato.base.arrays import Codes, Counts64, Floats
 from sfumato.errors import MeasureError
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.criteria import Criterion
-from sfumato.measures.measure import Goal, Measure, NodeFigures
+from sfumato.measures.fast_paths import NodeFigures
+from sfumato.measures.measure import Goal, Measure
 from sfumato.measures.registry import DISTINCT_L, GENERAL_LOSS, WEIGHTED_K, K
 from sfumato.measures.suppression import refuse_wildcards, suppress_planned
 from sfumato.measures.thresholds import (
@@ -176,14 +177,11 @@ class LatticeProblem:
 
     def known(self, goal: Goal, nodes: Codes) -> Floats | None:
         """Return the minimised bound of a goal at nodes without their evaluation, or None if it is unknown."""
-        walked = goal.measure.walked
-        if walked is None or not walked.from_margins or not goal.bounded:
+        if not goal.measure.fast.margins or not goal.bounded:
             return None
-        everyone = np.full(len(nodes), self.table.rows)
-        sums = full_sums(
-            self._covered, nodes
-        )  # from the margins, because a table may have too many columns for the walk
-        return np.asarray(goal.sign * walked.value(NodeFigures(self.table, self.weights, nodes, everyone, sums)))
+        # The sums are from the margins, because a table may have too many columns for the walk.
+        everyone, sums = np.full(len(nodes), self.table.rows), full_sums(self._covered, nodes)
+        return goal.sign * _walked_value(goal.measure, NodeFigures(self.table, self.weights, nodes, everyone, sums))
 
     @cached_property
     def _covered(self) -> list[Counts64]:
@@ -202,12 +200,12 @@ class LatticeProblem:
             return False
         for goal in self.goals:
             measure = goal.measure
-            if is_criterion(measure, goal.direction) and measure.per_class is not None:
-                if self.paper and measure.per_class.whole:  # the paper's rule compares with the kept records
+            if is_criterion(measure, goal.direction) and measure.fast.criterion is not None:
+                if self.paper and measure.fast.whole:  # the paper's rule compares with the kept records
                     return False
                 if self.table.special and measure.reads == "sensitive" and self._reads_counts:
                     return False  # compiled loops distinguish harmless and missing values only in sets of values
-            elif measure.walked is None or (several and measure.reads == "sensitive"):
+            elif measure.fast.walk is None or (several and measure.reads == "sensitive"):
                 return False
         try:
             return self.rollup is not None
@@ -224,9 +222,9 @@ class LatticeProblem:
         for goal in self.goals:
             measure = goal.measure
             if is_criterion(measure, goal.direction):
-                if measure.per_class is None or measure.per_class.criterion in BY_SHARES:
+                if measure.fast.criterion is None or measure.fast.criterion in BY_SHARES:
                     return False
-            elif measure.walked is None or not (measure.walked.from_margins or measure.name == WEIGHTED_K.name):
+            elif not (measure.fast.margins or measure.name == WEIGHTED_K.name):
                 return False
         return True
 
@@ -241,9 +239,9 @@ class LatticeProblem:
         if self.thresholds[0].mode == OBJECTIVE and self.thresholds[0].limit > -np.inf:
             return False
         sizes = [goal for goal in self.goals if is_criterion(goal.measure, goal.direction)]
-        others = [goal.measure.walked for goal in self.goals if goal not in sizes]
+        others = [goal for goal in self.goals if goal not in sizes]
         return all(_kind(goal.measure) == _kind(K) for goal in sizes) and all(
-            walked is not None and walked.from_margins for walked in others
+            goal.measure.fast.margins for goal in others
         )
 
     def _in_units(self, nodes: Codes) -> Figures:
@@ -295,7 +293,7 @@ class LatticeProblem:
         """Return the thresholds in the form that compiled loops read."""
         several = self.thresholds
         return Rule(
-            kinds=np.array([_criterion(threshold) for threshold in several], dtype=np.int64),
+            kinds=np.array([_criterion(threshold.measure) for threshold in several], dtype=np.int64),
             parameters=np.array([threshold.parameter() for threshold in several]),
             modes=np.array([threshold.mode for threshold in several], dtype=np.int64),
             limits=np.array([threshold.limit - HALF for threshold in several]),
@@ -304,7 +302,9 @@ class LatticeProblem:
             every=not self.paper,
             mass=self.rollup.tallies.mass,
             people=self.rollup.tallies.people,
-            own=int(any(goal.measure.reads == "sensitive" and goal.measure.walked is not None for goal in self.goals)),
+            own=int(
+                any(goal.measure.reads == "sensitive" and goal.measure.fast.walk is not None for goal in self.goals)
+            ),
             label=self.rollup.tallies.label,
             sizes=len(several) == 1
             and self.rollup.tallies.width == (0 if self.table.units is None else 1)
@@ -440,20 +440,17 @@ class LatticeProblem:
 
 def _kind(measure: Measure) -> tuple[object, ...]:
     """Return the kind of a criterion. k and prosecutor risk have the same kind, because both depend on sizes."""
-    per_class = measure.per_class
-    if per_class is None:
-        return (measure.name,)
-    return (per_class.criterion, measure.parameters.get(per_class.parameter))
+    fast = measure.fast
+    return (measure.name,) if fast.criterion is None else (fast.criterion, measure.parameters.get(fast.parameter))
 
 
-def _criterion(threshold: Threshold) -> int:
-    per_class = threshold.measure.per_class
-    return -1 if per_class is None else int(per_class.criterion)
+def _criterion(measure: Measure) -> int:
+    return -1 if measure.fast.criterion is None else int(measure.fast.criterion)
 
 
 def _natural(measure: Measure, levels: Floats) -> Floats:
     """Return the values of a criterion at several levels."""
-    if measure.per_class is not None and measure.per_class.risk:
+    if measure.fast.risk:
         return np.asarray(np.divide(1.0, levels, out=np.full(len(levels), np.inf), where=levels > 0))
     return levels if measure.direction == "max" else -levels
 
@@ -465,9 +462,9 @@ def _columns(parts: Sequence[Floats | Counts64], rows: int) -> Floats:
 
 
 def _walked_value(measure: Measure, nodes: NodeFigures) -> Floats:
-    if measure.walked is None:
+    if measure.fast.walk is None:
         raise MeasureError(f"{measure.name} by the walk", expected="a measure that the walk computes")
-    return np.asarray(measure.walked.value(nodes), dtype=np.float64)
+    return np.asarray(measure.fast.walk(nodes), dtype=np.float64)
 
 
 def _bound(goal: Goal, whole: ClassTable, budget: int) -> float:

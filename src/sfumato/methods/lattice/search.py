@@ -196,9 +196,9 @@ class Search:
 
 def _objective(goal: Goal, paper: bool) -> Objective:
     """Return a goal as an objective of a front. t, β and δ are relative to the input, as in constraints."""
-    per_class = goal.measure.per_class
-    whole = not paper and per_class is not None and per_class.whole
-    return Objective(goal.measure.name, goal.direction, "input" if whole else "released")
+    return Objective(
+        goal.measure.name, goal.direction, "input" if goal.measure.fast.whole and not paper else "released"
+    )
 
 
 LADDER = (1, 1.5, 2, 3, 5, 7)  # times powers of ten: the constraints on k, one after the other
