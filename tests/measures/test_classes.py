@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.measures.plain_classes import class_sizes, node_figures
 from tests.strategies import levels, tables
 
 from sfumato.auditing.audit import contributions
 from sfumato.errors import HierarchyError, MeasureError, StudyError
 from sfumato.hierarchies.hierarchy import Hierarchy
 from sfumato.measures.classes import ClassTable, classify
-from sfumato.measures.oracle import class_sizes, node_figures, six_records, six_rows
+from sfumato.measures.oracle import six_records, six_rows
 from sfumato.measures.privacy.risk import expected_risk
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import budget, suppress_below, suppress_planned, suppress_within

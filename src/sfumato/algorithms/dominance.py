@@ -84,11 +84,6 @@ def ranks(values: Floats) -> Counts64:
     return np.asarray(moocore.pareto_rank(np.ascontiguousarray(values)), dtype=np.int64)
 
 
-def dominates(left: Floats, right: Floats) -> bool:
-    """Return whether the left point is no worse in all objectives and better in one."""
-    return bool(np.all(left <= right) and np.any(left < right))
-
-
 def hypervolume(values: Floats, reference: Floats) -> float:
     """Return the volume that a front dominates, up to a reference point."""
     inside = values[np.all(values < reference, axis=1)]

@@ -217,14 +217,9 @@ class Measure:
         if chosen not in columns:
             known = [name for name in columns if name is not None]
             raise MeasureError(
-                f"{self.name} of {column!r}",
-                expected="one of its columns",
-                remedy=nearest(str(column), known),
+                f"{self.name} of {column!r}", expected="one of its columns", remedy=nearest(str(column), known)
             )
-        if chosen is None:
-            found = self.function(classes, **self.parameters)
-        else:
-            found = self.function(classes, chosen, **self.parameters)
+        found = self.function(classes, *(() if chosen is None else (chosen,)), **self.parameters)
         return found.in_units(self.direction) if self.kind == "privacy" else found
 
     def for_table(self, table: FrequencyTable, suppressing: bool = True) -> Measure:
@@ -246,16 +241,12 @@ class Measure:
         if column is None and len(self.columns(classes)) > 1:
             values = [self.value(classes, name) for name in self.columns(classes)]
             return min(values) if self.direction == "max" else max(values)
-        return self.folded(classes, self.property(classes, column))
-
-    def folded(self, classes: ClassTable, values: Property) -> float:
+        found = self.property(classes, column)
+        if callable(self.fold):
+            return self.fold(classes, found)
         if self.fold == "worst":
-            return values.worst(self.direction)
-        if self.fold == "sum":
-            return values.total()
-        if self.fold == "mean":
-            return values.mean()
-        return self.fold(classes, values)
+            return found.worst(self.direction)
+        return found.total() if self.fold == "sum" else found.mean()
 
     def with_parameters(self, given: Mapping[str, Any]) -> Measure:
         """Return the measure with other parameters."""
@@ -271,19 +262,14 @@ class Measure:
 
     def _check(self, name: str, value: Any) -> None:
         """Raise if a parameter has not the kind of its default: a word, a whole number from 1, a number above 0."""
-        default = self.parameters[name]
+        default, number = self.parameters[name], isinstance(value, int | float)
         if isinstance(default, str):
             fits, expected = value in self.choices, "one of: " + ", ".join(self.choices)
         elif isinstance(default, int):
-            fits, expected = (
-                isinstance(value, int | float) and 1 <= value <= MOST_WHOLE and value == int(value),
-                f"a whole number from 1 to {MOST_WHOLE:,}",
-            )
+            fits = number and 1 <= value <= MOST_WHOLE and value == int(value)
+            expected = f"a whole number from 1 to {MOST_WHOLE:,}"
         else:
-            fits, expected = (
-                isinstance(value, int | float) and 0 < value <= MOST,
-                f"a number above 0, and at most {MOST:g}",
-            )
+            fits, expected = number and 0 < value <= MOST, f"a number above 0, and at most {MOST:g}"
         if not fits:
             raise MeasureError(
                 f"{self.name} with {name} = {value!r}", expected=expected, remedy=f"{name} = {json.dumps(default)}"

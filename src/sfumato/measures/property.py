@@ -4,34 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from sfumato.base.arrays import Codes, Counts64, Flags, Floats, Index
-from sfumato.tables.frequency import FrequencyTable
+from sfumato.base.arrays import Counts64, Flags, Floats
 
-
-class Entries(Protocol):
-    """The values of a column in each class."""
-
-    @property
-    def values(self) -> Codes: ...
-
-    @property
-    def class_of(self) -> Counts64: ...
-
-
-class Classes(Protocol):
-    """The part of a class table that a property reads."""
-
-    @property
-    def table(self) -> FrequencyTable: ...
-
-    @property
-    def index(self) -> Index: ...
-
-    def values(self, name: str) -> Entries: ...
+if TYPE_CHECKING:
+    from sfumato.measures.classes import ClassTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +25,7 @@ class Property:
 
     TUPLES: ClassVar[str] = "\0tuples"
 
-    classes: Classes
+    classes: ClassTable
     over: str | None
     values: Floats
     rows: Counts64
@@ -55,7 +35,7 @@ class Property:
     @classmethod
     def of(
         cls,
-        classes: Classes,
+        classes: ClassTable,
         over: str | None,
         values: Floats | Counts64 | Flags,
         rows: Counts64,

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.base.arrays import Floats
 from sfumato.base.files import write_text
 from sfumato.base.formats import read_json
 from sfumato.errors import DataError, InputError, counted, shortened
+from sfumato.plans.recodings import JsonObject
 
 FORMAT = "sfumato-channel"
 SEVERAL = "sfumato-channels"
@@ -42,7 +43,7 @@ class Channel:
     outputs: tuple[str, ...]
     matrix: Floats
     reference: Floats | None = None
-    notes: Mapping[str, Any] = field(default_factory=dict)
+    notes: JsonObject = field(default_factory=dict)
     cells: tuple[tuple[str, ...], ...] = ()
 
     def __repr__(self) -> str:
@@ -109,24 +110,24 @@ class Channel:
     def rank(self) -> tuple[float, ...]:
         return tuple(self.matrix.ravel().tolist())
 
-    def entries(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, object]:
         return {"outputs": len(self.outputs)}
 
-    def saved(self) -> dict[str, Any]:
+    def saved(self) -> dict[str, object]:
         return {"plan": self.as_dict()}
 
     @classmethod
-    def from_saved(cls, saved: Mapping[str, Any]) -> Channel:
+    def from_saved(cls, saved: JsonObject) -> Channel:
         """Return the channel of a saved point."""
         return cls.from_dict(saved["plan"])
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the contents of a channel file. A reference and notes may reveal the true shares of the categories.
 
         Returns:
             A dictionary.
         """
-        result: dict[str, Any] = {
+        result: dict[str, object] = {
             "format": FORMAT,
             "version": 1,
             "columns": list(self.columns),
@@ -140,7 +141,7 @@ class Channel:
         return result | ({"notes": dict(self.notes)} if self.notes else {})
 
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> Channel:
+    def from_dict(cls, saved: JsonObject) -> Channel:
         """Return the channel of a dictionary of `as_dict`. Raise InputError if it is not one."""
         try:
             wrong = None if saved["format"] == FORMAT else "another format"
@@ -171,7 +172,7 @@ class Channel:
         text = json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         return write_text(path, text, overwrite=overwrite, private=True)
 
-    def bare(self, notes: Mapping[str, Any] | None = None) -> Channel:
+    def bare(self, notes: JsonObject | None = None) -> Channel:
         """Return the channel that recipients may have: without the reference, and with other notes."""
         return replace(self, reference=None, notes=dict(notes or {}))
 
@@ -211,7 +212,7 @@ def load_channels(path: str | Path) -> list[Channel]:
     return channels
 
 
-def _rows(values: Any) -> Floats:
+def _rows(values: npt.ArrayLike) -> Floats:
     return np.array(values, dtype=np.float64)
 
 

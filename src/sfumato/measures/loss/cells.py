@@ -9,32 +9,27 @@ each column.
 
 Generalization loss is the general loss of released records, as a share of the highest loss.
 
->>> from sfumato.measures.oracle import six_rows
 >>> round(GENERALIZATION_LOSS.value(six_rows()), 4)  # 3.5 of 2 columns · 6 records
 0.2917
 
 Suppression loss is the general loss of suppressed records, as a share of the highest loss.
 
->>> from sfumato.measures.oracle import six_rows
 >>> from sfumato.measures.suppression import suppress_below
 >>> round(SUPPRESSION_LOSS.value(suppress_below(six_rows(), 2)), 4)  # one record of six
 0.1667
 
 Precision is one minus the mean level of a cell, as a share of its hierarchy's height.
 
->>> from sfumato.measures.oracle import six_rows
 >>> PRECISION.value(six_rows())  # level 1 of 2 in both columns
 0.5
 
 The loss by width is a general loss in which numeric columns count the width of a label, not its leaves.
 
->>> from sfumato.measures.oracle import six_rows
 >>> round(WIDTH_LOSS.value(six_rows()), 4)  # age 24..51: 4 · 11/27 + 2 · 4/27; zip 47602..47905: 3 · 76/303
 2.6784
 
 Non-uniform entropy is the number of bits needed to identify the original value under a label, −log₂ (n_v / n_label).
 
->>> from sfumato.measures.oracle import six_rows
 >>> round(NON_UNIFORM_ENTROPY.value(six_rows()), 4)  # age: 4 · 1 + 2 · 1; zip: log₂ 3 + 2 · log₂ 1.5
 8.7549
 
@@ -43,7 +38,6 @@ leaves under the label of a record in column j (1 for a suppressed record) has t
 column has D_j leaves. Then L_j = (A_j − N/D_j)/(N − N/D_j), at least 0 and cut to ten decimals, and the loss is
 (Π (L_j + 1))^(1/m) − 1.
 
->>> from sfumato.measures.oracle import six_rows
 >>> round(ARX_LOSS.value(six_rows()), 6)  # L = 1/3 and 1/4
 0.290994
 """

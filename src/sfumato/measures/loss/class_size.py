@@ -8,14 +8,12 @@ The average class size is the number of original records per released class.
 
 Discernibility is the sum over records of the number of records that match it, which is N for a suppressed record.
 
->>> from sfumato.measures.oracle import six_rows
 >>> DISCERNIBILITY.value(six_rows())  # 9 + 1 + 4
 14.0
 
 The classification metric is the number of records that are suppressed or whose label is not the most frequent one of
 their class.
 
->>> from sfumato.measures.oracle import six_rows
 >>> CLASSIFICATION_METRIC.value(six_rows())  # one of the three, none of the one, one of the two
 2.0
 """

@@ -8,19 +8,16 @@ k-anonymity is the size of the smallest equivalence class.
 
 Weighted k is the mean class size of a record.
 
->>> from sfumato.measures.oracle import six_rows
 >>> round(WEIGHTED_K.value(six_rows()), 4)  # (3·3 + 1·1 + 2·2) / 6
 2.3333
 
 S_k is the sum of the class sizes of all records.
 
->>> from sfumato.measures.oracle import six_rows
 >>> SUM_K.value(six_rows())  # 3 + 3 + 3 + 1 + 2 + 2
 14.0
 
 Four shares of records are in small classes: uniques (classes below 2), and classes below 3, 5 and 10.
 
->>> from sfumato.measures.oracle import six_rows
 >>> {measure.name: round(measure.value(six_rows()), 4) for measure in MEASURES}
 {'uniques': 0.1667, 'below_3': 0.5, 'below_5': 1.0, 'below_10': 1.0}
 """

@@ -8,33 +8,28 @@ Distinct ℓ-diversity is the fewest different sensitive values in a class. It i
 
 Frequency ℓ-diversity is one over the largest share of a sensitive value in a class.
 
->>> from sfumato.measures.oracle import six_rows
 >>> FREQUENCY_L.value(six_rows()), sorted(set(FREQUENCY_L.property(six_rows()).records().tolist()))
 (1.0, [1.0, 1.5, 2.0])
 
 Entropy ℓ-diversity is e to the least entropy of the sensitive values in a class, not rounded to a whole number.
 
->>> from sfumato.measures.oracle import six_rows
 >>> ENTROPY_L.value(six_rows()), max(ENTROPY_L.property(six_rows()).records().round(6).tolist())
 (1.0, 2.0)
 
 Recursive (c, ℓ)-diversity is the largest ℓ for which the most frequent value of every class is less frequent than c
 times the values from the ℓ-th on together, r₁ < c·(r_ℓ + … + r_m).
 
->>> from sfumato.measures.oracle import six_rows
 >>> RECURSIVE_L.value(six_rows()), RECURSIVE_L.with_parameters({"c": 0.5}).value(six_rows())
 (1.0, 0.0)
 
 For a given ℓ, the c of recursive (c, ℓ)-diversity is the largest r₁ / (r_ℓ + … + r_m). A table is recursively diverse
 for every c above it. It is infinite if a class has fewer than ℓ values.
 
->>> from sfumato.measures.oracle import six_rows
 >>> RECURSIVE_C.value(six_rows()), sorted(set(RECURSIVE_C.property(six_rows()).records().tolist()))
 (inf, [1.0, 2.0, inf])
 
 Weighted ℓ is the mean over records of the number of different sensitive values in the class.
 
->>> from sfumato.measures.oracle import six_rows
 >>> round(WEIGHTED_L.value(six_rows()), 4)  # (3·2 + 1·1 + 2·2) / 6
 1.8333
 
@@ -42,7 +37,6 @@ S_ℓ is the sum over records of how often the record's own sensitive value occu
 which rewards classes with one value. The default here is to minimise it, and a run file may change the direction
 (docs/readings.md, 1.6).
 
->>> from sfumato.measures.oracle import six_rows
 >>> SUM_L.value(six_rows())  # 2 + 2 + 1, 1, 1 + 1
 8.0
 """

@@ -8,14 +8,12 @@ The α of (α, k)-anonymity is the largest share of a sensitive value in a class
 
 Basic β-likeness is the largest relative gain (q − p)/p of a value's share in a class (q) over the table (p).
 
->>> from sfumato.measures.oracle import six_rows
 >>> BETA_LIKENESS.value(six_rows())  # ulcer: 1/2 against 1/6
 2.0
 
 Enhanced β-likeness limits the gain of every value to β and to −ln p. The figure is the least β for which this is true.
 If a gain exceeds the −ln p of its value, there is no such β and the figure is infinite.
 
->>> from sfumato.measures.oracle import six_rows
 >>> ENHANCED_BETA.value(six_rows()), sorted(set(ENHANCED_BETA.property(six_rows()).records().round(3).tolist()))
 (inf, [0.333, inf])
 
@@ -23,7 +21,6 @@ If a gain exceeds the −ln p of its value, there is no such β and the figure i
 is not in a class makes δ infinite, because the class reveals that its members do not have it. With
 `absent = "ignored"` only the values in the class count, as in pycanon.
 
->>> from sfumato.measures.oracle import six_rows
 >>> DELTA_DISCLOSURE.value(six_rows())
 inf
 >>> round(DELTA_DISCLOSURE.with_parameters({"absent": "ignored"}).value(six_rows()), 6)
@@ -32,7 +29,6 @@ inf
 The own share is the mean share of a record's sensitive value in its class. An attacker who knows the class and guesses
 in proportion to its values is right with this probability.
 
->>> from sfumato.measures.oracle import six_rows
 >>> round(OWN_SHARE.value(six_rows()), 6)  # (2·2/3 + 1/3 + 1 + 2·1/2) / 6
 0.611111
 """

@@ -9,14 +9,12 @@ Prosecutor risk is the highest probability of selecting the record of a person w
 Journalist risk is the highest probability of selecting the person of the population that a record belongs to. It needs
 a table of the population and is never estimated without one.
 
->>> from sfumato.measures.oracle import six_rows
 >>> JOURNALIST_RISK.available(six_rows())
 'needs a population table'
 
 Marketer risk is the expected share of correct matches if all records are matched: with the population if there is a
 table of it, else with the file itself, which gives the number of classes over the number of records.
 
->>> from sfumato.measures.oracle import six_rows
 >>> MARKETER_RISK.value(six_rows())  # 3 classes, 6 records
 0.5
 
@@ -25,7 +23,6 @@ of people in the population who match a record is unknown. Its estimate F̂ is t
 the class, and p = f/F̂. In the negative binomial model of Benedetti and Franconi, the expectation of 1/F is
 p^f / f · ₂F₁(f, f; f + 1; 1 − p). It has a closed form for f of 1, 2 and 3. Above that, p/(f − 1 + p) is close.
 
->>> from sfumato.measures.oracle import six_rows
 >>> INDIVIDUAL_RISK.available(six_rows())
 'needs a weight column'
 """
