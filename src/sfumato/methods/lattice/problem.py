@@ -35,7 +35,7 @@ from sfumato.measures.thresholds import (
     value_at,
 )
 from sfumato.measures.units import releases_of
-from sfumato.methods.lattice.rollup import Reads, Releases, RollUp, covered_leaves, full_sums
+from sfumato.methods.lattice.rollup import Reads, RollUp, covered_leaves, full_sums
 from sfumato.methods.lattice.rule import FAILING, SUM_K, SUM_L, WRONG, Rule
 from sfumato.plans.recodings import at_levels
 from sfumato.tables.frequency import FrequencyTable
@@ -90,14 +90,9 @@ class LatticeProblem:
         paper: bool = False,
     ) -> None:
         goals = [replace(goal, measure=goal.measure.for_table(table, budget > table.removed)) for goal in goals]
-        self.table, self.goals, self.budget, self.least_size, self.threads = (
-            table,
-            tuple(goals),
-            budget,
-            least_size,
-            threads,
-        )
-        self.objective_count, self.paper = len(self.goals) if objective_count is None else objective_count, paper
+        self.table, self.goals, self.budget = table, tuple(goals), budget
+        self.least_size, self.threads, self.paper = least_size, threads, paper
+        self.objective_count = len(self.goals) if objective_count is None else objective_count
         self.weights = np.array([(weights or {}).get(name, 1.0) for name in table.columns])
         self.shape = tuple(domain.hierarchy.height + 1 for domain in table.domains)
         self.thresholds = self._thresholds()
@@ -117,10 +112,8 @@ class LatticeProblem:
 
     def _thresholds(self) -> tuple[Threshold, ...]:
         """Return the class criteria, size first, with the mode of each: objective, limit, or only measured."""
-        limit = float(self.least_size) if self.least_size else -np.inf
-        result: dict[tuple[object, ...], Threshold] = {
-            _kind(K): Threshold(K, CONSTRAINT if self.least_size else MEASURED, limit)
-        }
+        size = Threshold(K, CONSTRAINT, float(self.least_size)) if self.least_size else Threshold(K, MEASURED)
+        result: dict[tuple[object, ...], Threshold] = {_kind(K): size}
         loose = False
         for position, goal in enumerate(self.goals):
             if not is_criterion(goal.measure, goal.direction):
@@ -134,10 +127,7 @@ class LatticeProblem:
         size = result[_kind(K)]
         if self.paper:
             result = {kind: Threshold(threshold.measure, MEASURED) for kind, threshold in result.items()}
-            demanded = size.mode == CONSTRAINT
-            result[_kind(K)] = replace(
-                size, mode=CONSTRAINT if demanded else OBJECTIVE, limit=size.limit if demanded else -np.inf
-            )
+            result[_kind(K)] = size if size.mode == CONSTRAINT else Threshold(K, OBJECTIVE)
         elif loose and size.mode == MEASURED:
             result[_kind(K)] = replace(size, mode=OBJECTIVE)
         return tuple(result.values())
@@ -258,29 +248,36 @@ class LatticeProblem:
         best = np.array([highest for _, highest, _ in parts], dtype=np.float64)
         units, records, hidden = found[:, 1], found[:, 2], found[:, 3:]
         sums = full_sums(self._covered, nodes)
-        kept = self.table.records - records
-        released = NodeFigures(self.table, self.weights, nodes[node], kept, sums[node] - hidden)
+        released = NodeFigures(self.table, self.weights, nodes[node], self.table.records - records, sums[node] - hidden)
         whole = NodeFigures(self.table, self.weights, nodes, np.full(len(nodes), self.table.rows), sums)
-        worst = found[:, 0].astype(np.float64)
-        values, bounds = [], []
-        for goal in self.goals:
-            measure = goal.measure
-            if is_criterion(measure, goal.direction):
-                values.append(_natural(measure, worst))
-                bounds.append(_natural(measure, best))
+        worst, best = found[:, :1].astype(np.float64), best[:, None]
+        short = np.array([failing for _, _, failing in parts], dtype=np.int64)
+        return self._figures(start, released, whole, worst, best, units, records, short)
+
+    def _figures(
+        self,
+        start: Counts64,
+        released: NodeFigures,
+        whole: NodeFigures,
+        worst: Floats,
+        best: Floats,
+        suppressed: Counts64,
+        suppressed_rows: Counts64,
+        failing: Counts64,
+    ) -> Figures:
+        """Return the figures of nodes from the counts of releases and the worst and best levels of each criterion."""
+        column = {_kind(threshold.measure): position for position, threshold in enumerate(self.thresholds)}
+        values, bounds = np.empty((len(worst), len(self.goals))), np.empty((len(best), len(self.goals)))
+        for number, goal in enumerate(self.goals):
+            if is_criterion(goal.measure, goal.direction):
+                position = column[_kind(goal.measure)]
+                values[:, number] = _natural(goal.measure, worst[:, position])
+                bounds[:, number] = _natural(goal.measure, best[:, position])
             else:
-                values.append(_walked_value(measure, released))
-                bounds.append(_walked_value(measure, whole))
-        return Figures(
-            start,
-            _columns(values, len(worst)),
-            _walked_value(GENERAL_LOSS, released),
-            units,
-            records,
-            worst[:, None],
-            _columns(bounds, len(nodes)),
-            np.array([short for _, _, short in parts], dtype=np.int64),
-        )
+                values[:, number] = _walked_value(goal.measure, released)
+                bounds[:, number] = _walked_value(goal.measure, whole)
+        losses = _walked_value(GENERAL_LOSS, released)
+        return Figures(start, values, losses, suppressed, suppressed_rows, worst, bounds, failing)
 
     @property
     def _measured(self) -> list[str]:
@@ -296,15 +293,13 @@ class LatticeProblem:
             kinds=np.array([_criterion(threshold.measure) for threshold in several], dtype=np.int64),
             parameters=np.array([threshold.parameter() for threshold in several]),
             modes=np.array([threshold.mode for threshold in several], dtype=np.int64),
-            limits=np.array([threshold.limit - HALF for threshold in several]),
+            limits=np.array([threshold.limit for threshold in several]) - HALF,
             counts=np.array([threshold.counts for threshold in several], dtype=np.bool_),
             budget=max(self.budget - self.table.removed, 0),
             every=not self.paper,
             mass=self.rollup.tallies.mass,
             people=self.rollup.tallies.people,
-            own=int(
-                any(goal.measure.reads == "sensitive" and goal.measure.fast.walk is not None for goal in self.goals)
-            ),
+            own=int(any(goal.measure.reads == "sensitive" and goal.measure.fast.walk for goal in self.goals)),
             label=self.rollup.tallies.label,
             sizes=len(several) == 1
             and self.rollup.tallies.width == (0 if self.table.units is None else 1)
@@ -313,54 +308,24 @@ class LatticeProblem:
 
     def _walked(self, nodes: Codes) -> Figures:
         result = self.rollup.evaluate(nodes, self.rule, self.threads)
-        released, whole = self._released(result), self._whole(result)
-        column = {_kind(threshold.measure): position for position, threshold in enumerate(self.thresholds)}
-        values, bounds = [], []
-        for goal in self.goals:
-            measure = goal.measure
-            if is_criterion(measure, goal.direction):
-                position = column[_kind(measure)]
-                values.append(_natural(measure, result.worst[:, position]))
-                bounds.append(_natural(measure, result.best[:, position]))
-            else:
-                values.append(_walked_value(measure, released))
-                bounds.append(_walked_value(measure, whole))
-        return Figures(
+        kept = self.table.records - result.suppressed_rows
+        sums = full_sums(self._covered, result.nodes)
+        everyone = np.full(len(result.nodes), self.table.rows)
+        return self._figures(
             result.start,
-            _columns(values, len(result.worst)),
-            _walked_value(GENERAL_LOSS, released),
+            self._counts(result.nodes[result.node], kept, sums[result.node] - result.hidden, result.figures),
+            self._counts(result.nodes, everyone, sums, result.whole),
+            result.worst,
+            result.best,
             result.suppressed,
             result.suppressed_rows,
-            result.worst,
-            _columns(bounds, len(nodes)),
             result.whole[:, FAILING] + self.table.removed,
         )
 
-    def _released(self, result: Releases) -> NodeFigures:
-        """Return the counts of the walk for the kept records."""
-        return NodeFigures(
-            self.table,
-            self.weights,
-            result.nodes[result.node],
-            self.table.records - result.suppressed_rows,
-            self.rollup.column_sums(result),
-            size_sum=result.figures[:, SUM_K],
-            own_sum=result.figures[:, SUM_L],
-            mislabelled=result.figures[:, WRONG],
-        )
-
-    def _whole(self, result: Releases) -> NodeFigures:
-        """Return the counts of the walk without suppression."""
-        return NodeFigures(
-            self.table,
-            self.weights,
-            result.nodes,
-            np.full(len(result.nodes), self.table.rows),
-            full_sums(self._covered, result.nodes),
-            size_sum=result.whole[:, SUM_K],
-            own_sum=result.whole[:, SUM_L],
-            mislabelled=result.whole[:, WRONG],
-        )
+    def _counts(self, nodes: Codes, kept: Counts64, sums: Counts64, walked: Counts64) -> NodeFigures:
+        """Return the counts of the walk for releases, or for nodes before suppression."""
+        counted = walked[:, SUM_K], walked[:, SUM_L], walked[:, WRONG]
+        return NodeFigures(self.table, self.weights, nodes, kept, sums, *counted)
 
     def _plain(self, nodes: Codes) -> Figures:
         counts, values, losses, suppressed, rows, worst, bounds, failing = [], [], [], [], [], [], [], []
@@ -453,12 +418,6 @@ def _natural(measure: Measure, levels: Floats) -> Floats:
     if measure.fast.risk:
         return np.asarray(np.divide(1.0, levels, out=np.full(len(levels), np.inf), where=levels > 0))
     return levels if measure.direction == "max" else -levels
-
-
-def _columns(parts: Sequence[Floats | Counts64], rows: int) -> Floats:
-    if not parts:
-        return np.empty((rows, 0))
-    return np.stack([np.asarray(part, dtype=np.float64) for part in parts], axis=1)
 
 
 def _walked_value(measure: Measure, nodes: NodeFigures) -> Floats:

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -332,12 +331,8 @@ def secrets_of(columns: Sequence[ValueCounts], sets: bool = False, units: int | 
     With a number of `units`, the counts are of units with a value.
     """
     widths = [len(values.domain.labels) for values in columns]
-    start = (
-        np.concatenate([[0], np.cumsum([int(bits_of(v.domain).max(initial=0)) // WORD + 1 for v in columns])])
-        if sets
-        else np.concatenate([[0], np.cumsum(widths)])
-    )
-    start = start.astype(np.int64)
+    words = [int(bits_of(values.domain).max(initial=0)) // WORD + 1 for values in columns] if sets else widths
+    start = np.concatenate([[0], np.cumsum(words)]).astype(np.int64)
     whole, orders, parents = [], [], []
     tallest = max((values.domain.hierarchy.height for values in columns), default=0)
     levels = np.zeros((len(columns), tallest + 1), dtype=np.int64)
@@ -353,10 +348,10 @@ def secrets_of(columns: Sequence[ValueCounts], sets: bool = False, units: int | 
         parents.append(np.concatenate([np.asarray(step) for step in (*tree.parents, np.empty(0))]))
     kinds = {"equal": EQUAL, "ordered": ORDERED, "hierarchical": HIERARCHICAL}
 
-    def joined(parts: Sequence[Any]) -> Counts64:
+    def joined(parts: Sequence[Counts64 | Floats]) -> Counts64:
         return np.concatenate([*parts, np.empty(0)]).astype(np.int64)
 
-    def starts(parts: Sequence[Any]) -> Counts64:
+    def starts(parts: Sequence[Counts64 | Floats]) -> Counts64:
         return np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
 
     return Secrets(
@@ -444,19 +439,10 @@ class RollUp:
         self._table = Base(np.zeros(len(self.order), dtype=np.int32), keys, rows, tally)
         self._bases: list[Base] = []  # the most recently used first
 
-    @property
-    def space(self) -> int:
-        """Return the number of nodes of the lattice."""
-        return int(np.prod([int(height) + 1 for height in self.heights], dtype=object))
-
     @cached_property
     def all_nodes(self) -> Codes:
         """Return every node in the order of levels."""
         return all_nodes([int(height) + 1 for height in self.heights])
-
-    @cached_property
-    def covered(self) -> list[Counts64]:
-        return covered_leaves(self.table)
 
     def evaluate(self, nodes: Codes, rule: Rule, threads: int | None = None) -> Releases:
         """Return the releases of some nodes in the given order."""
@@ -485,14 +471,6 @@ class RollUp:
         )
         whole, best = (np.concatenate([getattr(part, name) for part in parts])[position] for name in ("whole", "best"))
         return Releases(self.table, nodes, start, figures, hidden, worst, whole, best)
-
-    def column_sums(self, releases: Releases) -> Counts64:
-        """Return for each release and column the sum of leaves under the labels of kept records."""
-        return np.asarray(self.full_sums(releases.nodes)[releases.node] - releases.hidden)
-
-    def full_sums(self, nodes: Codes) -> Counts64:
-        """Return these sums without suppression, which are known for every node without a visit."""
-        return full_sums(self.covered, nodes)
 
     def _base(self, finest: Codes) -> Base:
         """Return the classes of a node that is at least as fine as some nodes, computed from the fewest classes."""
@@ -558,23 +536,12 @@ class RollUp:
                     lookup_start[position, low, high] = placed
                     lookups.append(step)
                     placed += len(step)
-        maps = Maps(
-            shift,
-            mask,
-            np.concatenate(lookups),
-            lookup_start,
-            np.concatenate(covers),
-            cover_start,
-            self.tallies.bits,
-        )
+        steps, sizes = np.concatenate(lookups), np.concatenate(covers)
+        maps = Maps(shift, mask, steps, lookup_start, sizes, cover_start, self.tallies.bits)
         keys = self._keys(self.table.codes, shift)
         few = self.table.rows < 1 << 31
         rows = self.table.counts if self.table.units is None else self.table.units.per_tuple
-        return (
-            keys.astype(np.uint32) if sum(bits) <= 32 else keys,
-            rows.astype(np.int32) if few else rows,
-            maps,
-        )
+        return keys.astype(np.uint32) if sum(bits) <= 32 else keys, rows.astype(np.int32) if few else rows, maps
 
 
 def covered_leaves(table: FrequencyTable) -> list[Counts64]:
@@ -583,9 +550,8 @@ def covered_leaves(table: FrequencyTable) -> list[Counts64]:
     for domain, codes in zip(table.domains, table.codes, strict=True):
         records = np.bincount(codes, weights=table.counts, minlength=len(domain.labels)).astype(np.int64)
         tree = domain.hierarchy
-        result.append(
-            np.array([int(records @ tree.sizes[level][tree.maps[level]]) for level in range(tree.height + 1)])
-        )
+        levels = zip(tree.sizes, tree.maps, strict=True)
+        result.append(np.array([int(records @ sizes[groups]) for sizes, groups in levels]))
     return result
 
 

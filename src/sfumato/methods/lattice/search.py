@@ -35,12 +35,8 @@ from sfumato.tables.frequency import FrequencyTable
 
 def remembered(memories: Mapping[str, Memory]) -> Parts:
     """Return the evaluated nodes of searches as arrays. A search is deterministic, so it needs no other state."""
-    result = {}
-    for name, memory in memories.items():
-        if memory.count:
-            for part in PARTS:
-                result[f"{name}/{part}"] = getattr(memory.all, part)
-    return result
+    parts = [(name, part, memory.all) for name, memory in memories.items() if memory.count for part in PARTS]
+    return {f"{name}/{part}": getattr(found, part) for name, part, found in parts}
 
 
 def recalled(parts: Parts | None, name: str) -> Evaluated | None:
@@ -86,13 +82,11 @@ class Search:
         for goal in (*objective_goals, *limits):
             goal.measure.value(raw)
         check_weights(settings, table)
-        least_size = demanded_size(settings)
-        maximum = budget(settings.max_suppression, table.persons)
         problem = LatticeProblem(
             table,
             [*objective_goals, *limits],
-            maximum,
-            least_size,
+            budget(settings.max_suppression, table.persons),
+            demanded_size(settings),
             settings.weights,
             settings.threads,
             len(objective_goals),
@@ -118,16 +112,13 @@ class Search:
 
     def _useful(self, figures: Figures, result: Evaluated) -> Flags:
         """Return the non-dominated releases of each node, or its best release for a single objective."""
+        kept, first = np.ones(len(result.values), dtype=np.bool_), figures.start[:-1]
         if self.study.search.method == "best_first":
-            order = np.lexsort((result.values[:, 0], result.violation, figures.node))
-            kept = np.zeros(len(result.values), dtype=np.bool_)
-            kept[order[figures.start[:-1]]] = True
+            kept[:] = False
+            kept[np.lexsort((result.values[:, 0], result.violation, figures.node))[first]] = True
         elif self.objective_count > 1:
-            kept = np.ones(len(result.values), dtype=np.bool_)
             leave_dominated(result.values, figures.start, kept)
-            kept[figures.start[:-1]] = True
-        else:
-            kept = np.ones(len(result.values), dtype=np.bool_)
+            kept[first] = True
         return kept
 
     def demanding(self, k: int) -> Search:
@@ -280,11 +271,7 @@ POPULATION = 25
 OTHERS = 1500  # most dominated points that are kept for figures
 
 
-def search_lattice(
-    study: Study,
-    table: FrequencyTable,
-    run: Run,
-) -> Front:
+def search_lattice(study: Study, table: FrequencyTable, run: Run) -> Front:
     """Find the front of a study's lattice. If the search is stopped, the front has the best points found.
 
     The certificate of an exact search states what is proven. The study of a front that was stopped has the number of
@@ -414,12 +401,10 @@ def _unreachable(ready: Search, nodes: Codes) -> UnreachableError:
         if goal.limit is not None:
             reached = figures.values[fits, position] if fits.any() else figures.values[:, position]
             best = reached[np.argmin(goal.sign * reached)]
-            if (
-                goal.measure.kind == "privacy"
-            ):  # a node with all classes suppressed is best in privacy and is no help to the reader
-                best = goal.measure.value(
-                    classify(table, at_levels(table, [d.hierarchy.height for d in table.domains]))
-                )
+            if goal.measure.kind == "privacy":
+                # A node with all classes suppressed is best in privacy and is no help to the reader.
+                coarsest = at_levels(table, [domain.hierarchy.height for domain in table.domains])
+                best = goal.measure.value(classify(table, coarsest))
             said.append(f"{goal.measure.name} = {best:g} instead of {goal.limit:g}")
     return UnreachableError(
         "no generalization meets the limits" + ("" if fits.any() else " within the suppression limit"),
