@@ -103,9 +103,9 @@ class Figure:
     def __repr__(self) -> str:
         return f"<{self.measure.name} = {short(self.value)}>"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         measure = self.measure
-        entries: dict[str, Any] = {"value": self.value, "direction": measure.direction, "kind": measure.kind}
+        entries: dict[str, object] = {"value": self.value, "direction": measure.direction, "kind": measure.kind}
         if self.reason is None:
             entries |= {
                 "worst": self.worst,
@@ -181,7 +181,7 @@ class Audit:
             A frame.
         """
         some = [(name, figure, figure.measure) for name, figure in self.figures.items()]
-        columns: dict[str, list[Any]] = {
+        columns: dict[str, list[object]] = {
             "measure": [name for name, _, _ in some],
             "value": [figure.value for _, figure, _ in some],
             "kind": [result.kind for _, _, result in some],
@@ -240,7 +240,7 @@ class Audit:
         records = np.bincount(size_of, weights=self.classes.rows[kept])
         return 1.0 / sizes, np.cumsum(records) / self.classes.records
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the audit as values of JSON. Infinities are null and are listed by name.
 
         Returns:
@@ -248,7 +248,7 @@ class Audit:
         """
         table = self.classes.table
         risk = {c.column: c for c in self.contributions}
-        columns: dict[str, Any] = {}
+        columns: dict[str, object] = {}
         for domain in table.domains:
             added = risk[domain.name]
             columns[domain.name] = {

@@ -5,9 +5,9 @@ Figures of risk count quasi-identifiers. An attacker may know other released col
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from sfumato.base.progress import stage
 from sfumato.base.text import percent
@@ -15,6 +15,7 @@ from sfumato.data.cells import MISSING, as_seen, cleaned, numeric
 from sfumato.data.engine import Engine, open_engine
 from sfumato.data.settings import Role
 from sfumato.data.source import Source, quoted
+from sfumato.plans.recodings import JsonObject
 from sfumato.study import Study
 
 MOSTLY = 0.95  # the share of different values that makes a column one of numbers, or of dates
@@ -54,7 +55,7 @@ class OwnValues:
     counted: str = "records"
 
     @classmethod
-    def from_dict(cls, column: str, given: Mapping[str, Any]) -> OwnValues:
+    def from_dict(cls, column: str, given: JsonObject) -> OwnValues:
         """Return the figures of a dictionary of `as_dict`."""
         kind: Kind = given["kind"]
         records, distinct, unique = (int(given[name]) for name in ("records", "distinct", "unique"))
@@ -73,7 +74,7 @@ class OwnValues:
         """Return whether the column alone singles out more than a share of the records."""
         return self.share > limit and not self.category
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             **({} if self.counted == "records" else {"counted": self.counted}),
             "kind": self.kind,
@@ -232,13 +233,13 @@ class Uniqueness:
         return self.classes / max(self.records, 1) if self.expected is None else self.expected
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Uniqueness:
+    def from_dict(cls, given: JsonObject) -> Uniqueness:
         """Return the figures of a dictionary of `as_dict`. The expected share is kept as stated."""
         columns, records, classes = (int(given[name]) for name in ("columns", "records", "classes"))
         unique, smallest = int(given["unique"]), int(given["smallest"])
         return cls(columns, records, classes, unique, smallest, float(given["expected_correct_matches"]))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "columns": self.columns,
             "records": self.records,
@@ -265,7 +266,7 @@ class WholeFile:
     own: tuple[OwnValues, ...] = ()
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> WholeFile:
+    def from_dict(cls, given: JsonObject) -> WholeFile:
         """Return the figures of a dictionary of `as_dict`."""
         everything, known = given["all_columns"], given["quasi_identifiers_and_kept"]
         uncounted = tuple(map(str, given["columns_in_no_figure"]))
@@ -273,7 +274,7 @@ class WholeFile:
         counted = given.get("counted", "records")
         return cls(Uniqueness.from_dict(everything), Uniqueness.from_dict(known), uncounted, counted, own)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             **({} if self.counted == "records" else {"counted": self.counted}),
             "all_columns": self.everything.as_dict(),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from sfumato.base.arrays import Floats
 from sfumato.errors import MeasureError, nearest
@@ -157,7 +157,7 @@ class Measure:
         """Return the name for a clause: the short name if there is one, else the title."""
         return self.about.short or self.about.title
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the description that `sfumato measures --json` prints and the page reads."""
         about = self.about
         return {
@@ -178,9 +178,9 @@ class Measure:
             "headline": None if about.headline is None else asdict(about.headline),
         }
 
-    def with_settings(self, given: Mapping[str, Mapping[str, Any]]) -> Measure:
+    def with_settings(self, given: Mapping[str, Mapping[str, float | str]]) -> Measure:
         """Return the measure with the parameters of a run file, under any of its names."""
-        parameters: dict[str, Any] = {}
+        parameters: dict[str, float | str] = {}
         for name in reversed(self.names):
             parameters |= given.get(name, {})
         return self.with_parameters(parameters)
@@ -248,7 +248,7 @@ class Measure:
             return found.worst(self.direction)
         return found.total() if self.fold == "sum" else found.mean()
 
-    def with_parameters(self, given: Mapping[str, Any]) -> Measure:
+    def with_parameters(self, given: Mapping[str, float | str]) -> Measure:
         """Return the measure with other parameters."""
         for name in given:
             if name not in self.parameters:
@@ -260,16 +260,16 @@ class Measure:
             self._check(name, given[name])
         return replace(self, parameters={**self.parameters, **given})
 
-    def _check(self, name: str, value: Any) -> None:
+    def _check(self, name: str, value: float | str) -> None:
         """Raise if a parameter has not the kind of its default: a word, a whole number from 1, a number above 0."""
-        default, number = self.parameters[name], isinstance(value, int | float)
+        default, number = self.parameters[name], value if isinstance(value, int | float) else float("nan")
         if isinstance(default, str):
             fits, expected = value in self.choices, "one of: " + ", ".join(self.choices)
         elif isinstance(default, int):
-            fits = number and 1 <= value <= MOST_WHOLE and value == int(value)
+            fits = 1 <= number <= MOST_WHOLE and number == int(number)
             expected = f"a whole number from 1 to {MOST_WHOLE:,}"
         else:
-            fits, expected = number and 0 < value <= MOST, f"a number above 0, and at most {MOST:g}"
+            fits, expected = 0 < number <= MOST, f"a number above 0, and at most {MOST:g}"
         if not fits:
             raise MeasureError(
                 f"{self.name} with {name} = {value!r}", expected=expected, remedy=f"{name} = {json.dumps(default)}"

@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
 
 import numpy as np
 
@@ -161,7 +160,7 @@ class Records:
         same = np.all(np.stack(groups) == self.labels[:, [record]], axis=0)
         return int(people.counts[same].sum())
 
-    def each(self, oracle: Callable[..., float], column: str | None, parameters: Mapping[str, Any]) -> Floats:
+    def each(self, oracle: Callable[..., float], column: str | None, parameters: Mapping[str, float | str]) -> Floats:
         """Return the number of an oracle for every kept record, and NaN for the others."""
         result = np.full(self.labels.shape[1], np.nan)
         for record in np.flatnonzero(self.kept):

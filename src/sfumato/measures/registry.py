@@ -107,7 +107,7 @@ def measure(name: str) -> Measure:
     return known_measures()[names()[name]]
 
 
-def with_settings(given: Mapping[str, Mapping[str, Any]]) -> dict[str, Measure]:
+def with_settings(given: Mapping[str, Mapping[str, float | str]]) -> dict[str, Measure]:
     """Return every measure with its parameters in a run file. Raise if the run file names an unknown measure."""
     for name in given:
         if name not in names():
@@ -171,8 +171,8 @@ def function_named(name: str) -> Callable[..., float]:
         na: Sequence[str] = (),
         missing: Missing = "category",
         distance: Literal["equal", "ordered", "hierarchical"] | None = None,
-        hierarchies: Mapping[str, Any] | None = None,
-        **parameters: Any,
+        hierarchies: Mapping[str, object] | None = None,
+        **parameters: float | str,
     ) -> float:
         from sfumato.study.study import named_columns, study_of_columns  # the properties of measures need no tables
 

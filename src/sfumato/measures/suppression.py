@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 
@@ -95,7 +94,7 @@ def suppress_planned(classes: ClassTable, size: int, diversity: int) -> ClassTab
 
 
 def suppress_by_plan(
-    classes: ClassTable, plan: RecodingPlan, settings: Mapping[str, Mapping[str, Any]] | None = None
+    classes: ClassTable, plan: RecodingPlan, settings: Mapping[str, Mapping[str, float | str]] | None = None
 ) -> ClassTable:
     """Suppress the classes that a plan suppresses, with the parameters of measures in `settings` of the run file."""
     limits = plan.limits if isinstance(plan, LevelPlan) else {}
@@ -107,17 +106,14 @@ def suppress_by_plan(
     return suppress_failing(result, limits, known)
 
 
-def thresholds_of(limits: Mapping[str, float]) -> dict[str, Any]:
-    """Return the thresholds of a plan for limits by the name of the criterion.
+def level_plan(levels: Mapping[str, int], limits: Mapping[str, float]) -> LevelPlan:
+    """Return the plan that generalizes columns to levels and suppresses the classes that violate limits of criteria.
 
-    >>> thresholds_of({"k": 5.0, "distinct_l": 2, "t_closeness": 0.4})
-    {'suppress_below': 5, 'diversity_below': 2, 'limits': {'t_closeness': 0.4}}
+    >>> level_plan({}, {"k": 5.0, "distinct_l": 2, "t_closeness": 0.4})
+    LevelPlan(levels={}, suppress_below=5, diversity_below=2, limits={'t_closeness': 0.4})
     """
     rest = dict(limits)
     size, risk = rest.pop(K.name, 0.0), rest.pop(PROSECUTOR_RISK.name, 0.0)
     below = max(size, 1.0 / risk if risk else 0.0)
-    return {
-        "suppress_below": math.ceil(below - 1e-9),
-        "diversity_below": math.ceil(rest.pop(DISTINCT_L.name, 0.0) - 1e-9),
-        "limits": rest,
-    }
+    diverse = math.ceil(rest.pop(DISTINCT_L.name, 0.0) - 1e-9)
+    return LevelPlan(levels, math.ceil(below - 1e-9), diverse, rest)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -23,12 +22,12 @@ from sfumato.front import Front, Objective, Point, numbered
 from sfumato.measures.classes import classify
 from sfumato.measures.measure import Goal
 from sfumato.measures.registry import K
-from sfumato.measures.suppression import budget, thresholds_of
+from sfumato.measures.suppression import budget, level_plan
 from sfumato.measures.thresholds import MEASURED, OBJECTIVE, value_at
 from sfumato.methods.lattice.problem import Figures, LatticeProblem
 from sfumato.methods.run import Parts, Run
 from sfumato.methods.system import check_algorithm, check_weights, demanded_size, goal_of, number
-from sfumato.plans.recodings import LevelPlan, all_nodes, at_level, at_levels
+from sfumato.plans.recodings import all_nodes, at_level, at_levels
 from sfumato.study import SearchSettings, Study
 from sfumato.tables.frequency import FrequencyTable
 
@@ -163,7 +162,7 @@ class Search:
             values = dict(zip((o.name for o in self.objectives), own, strict=True))
             if K.name not in values:
                 values[K.name] = worst[0]
-            plan = LevelPlan(dict(zip(self.table.columns, node, strict=True)), **self._suppression(worst))
+            plan = level_plan(dict(zip(self.table.columns, node, strict=True)), self._limits(worst))
             chosen = {o.name: number(values[o.name]) for o in objectives}
             units = None if self.table.units is None else int(suppressed)
             points.append(Point(0, chosen, loss / self.full, int(rows), plan, suppressed_units=units))
@@ -174,7 +173,7 @@ class Search:
         """Return the highest possible general loss."""
         return float(self.problem.weights.sum()) * self.table.records
 
-    def _suppression(self, worst: Sequence[float]) -> dict[str, Any]:
+    def _limits(self, worst: Sequence[float]) -> dict[str, float]:
         """Return the thresholds of a release: the limit of a constraint, and the level reached by an objective."""
         below: dict[str, float] = {}
         for threshold, level in zip(self.problem.thresholds, worst, strict=True):
@@ -182,7 +181,7 @@ class Search:
                 reached = level if threshold.mode == OBJECTIVE else threshold.limit
                 if np.isfinite(reached):  # an infinite threshold would suppress all classes
                     below[threshold.measure.name] = value_at(threshold.measure, reached)
-        return thresholds_of(below)
+        return below
 
 
 def _objective(goal: Goal, paper: bool) -> Objective:
