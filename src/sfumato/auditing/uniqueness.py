@@ -57,9 +57,8 @@ class OwnValues:
     @classmethod
     def from_dict(cls, column: str, given: JsonObject) -> OwnValues:
         """Return the figures of a dictionary of `as_dict`."""
-        kind: Kind = given["kind"]
-        records, distinct, unique = (int(given[name]) for name in ("records", "distinct", "unique"))
-        return cls(column, kind, records, distinct, unique, str(given.get("counted", "records")))
+        numbers = {name: int(given[name]) for name in ("records", "distinct", "unique")}
+        return cls(column, given["kind"], **numbers, counted=str(given.get("counted", "records")))
 
     @property
     def share(self) -> float:
@@ -201,6 +200,7 @@ def identifying_sentence(one: OwnValues, limit: float) -> str:
     )
 
 
+CLASSES = ("columns", "records", "classes", "unique", "smallest")  # the figures of `Uniqueness`
 COUNTED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.LABEL)
 
 
@@ -235,20 +235,12 @@ class Uniqueness:
     @classmethod
     def from_dict(cls, given: JsonObject) -> Uniqueness:
         """Return the figures of a dictionary of `as_dict`. The expected share is kept as stated."""
-        columns, records, classes = (int(given[name]) for name in ("columns", "records", "classes"))
-        unique, smallest = int(given["unique"]), int(given["smallest"])
-        return cls(columns, records, classes, unique, smallest, float(given["expected_correct_matches"]))
+        figures = {name: int(given[name]) for name in CLASSES}
+        return cls(**figures, expected=float(given["expected_correct_matches"]))
 
     def as_dict(self) -> dict[str, object]:
-        return {
-            "columns": self.columns,
-            "records": self.records,
-            "classes": self.classes,
-            "unique": self.unique,
-            "smallest": self.smallest,
-            "unique_share": self.unique_share,
-            "expected_correct_matches": self.matches,
-        }
+        figures = {name: getattr(self, name) for name in CLASSES}
+        return figures | {"unique_share": self.unique_share, "expected_correct_matches": self.matches}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from sfumato.auditing.audit import Audit, Figure
 from sfumato.base.text import number, percent
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import GENERAL_LOSS, headlines, measure
-from sfumato.measures.units import sentence_of, title_of
+from sfumato.measures.units import texts_of
 from sfumato.report.page import ACCENT, SECOND, figure, page, scatter
 from sfumato.version import __version__
 
@@ -136,11 +136,11 @@ def _row(figure: Figure, noun: str) -> dict[str, str]:
     says = (
         f"Not measured: {figure.reason}."
         if figure.reason
-        else sentence_of(measure, persons) + (f" ({detail})" if detail else "")
+        else texts_of(measure, persons).sentence + (f" ({detail})" if detail else "")
     )
     better = "more" if measure.direction == "max" else "less"
     return {
-        "title": title_of(measure, persons),
+        "title": texts_of(measure, persons).title,
         "better": better,
         "value": number(figure.value),
         "mean": number(figure.mean),

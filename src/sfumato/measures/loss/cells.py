@@ -1,35 +1,19 @@
 """Losses that sum over cells: general loss and its parts, precision, loss by width, non-uniform entropy, ARX's Loss.
 
-The general loss of a cell is (leaves under its label − 1)/(leaves of the domain − 1). A suppressed record loses 1 for
-each column.
+A suppressed record loses 1 for each column. The loss by width is for numeric columns, others count leaves.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> round(GENERAL_LOSS.value(six_rows()), 4)  # age: 6 · 1/3; zip: 3 · 1/2 + 3 · 0
 3.5
-
-Generalization loss is the general loss of released records, as a share of the highest loss.
-
 >>> round(GENERALIZATION_LOSS.value(six_rows()), 4)  # 3.5 of 2 columns · 6 records
 0.2917
-
-Suppression loss is the general loss of suppressed records, as a share of the highest loss.
-
 >>> from sfumato.measures.suppression import suppress_below
 >>> round(SUPPRESSION_LOSS.value(suppress_below(six_rows(), 2)), 4)  # one record of six
 0.1667
-
-Precision is one minus the mean level of a cell, as a share of its hierarchy's height.
-
 >>> PRECISION.value(six_rows())  # level 1 of 2 in both columns
 0.5
-
-The loss by width is a general loss in which numeric columns count the width of a label, not its leaves.
-
 >>> round(WIDTH_LOSS.value(six_rows()), 4)  # age 24..51: 4 · 11/27 + 2 · 4/27; zip 47602..47905: 3 · 76/303
 2.6784
-
-Non-uniform entropy is the number of bits needed to identify the original value under a label, −log₂ (n_v / n_label).
-
 >>> round(NON_UNIFORM_ENTROPY.value(six_rows()), 4)  # age: 4 · 1 + 2 · 1; zip: log₂ 3 + 2 · log₂ 1.5
 8.7549
 

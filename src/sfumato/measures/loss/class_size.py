@@ -1,19 +1,10 @@
 """Losses that depend on classes, not on labels: average class size, discernibility, classification metric.
 
-The average class size is the number of original records per released class.
-
 >>> from sfumato.measures.oracle import six_rows
 >>> AVERAGE_CLASS_SIZE.value(six_rows())  # 6 records, 3 classes
 2.0
-
-Discernibility is the sum over records of the number of records that match it, which is N for a suppressed record.
-
 >>> DISCERNIBILITY.value(six_rows())  # 9 + 1 + 4
 14.0
-
-The classification metric is the number of records that are suppressed or whose label is not the most frequent one of
-their class.
-
 >>> CLASSIFICATION_METRIC.value(six_rows())  # one of the three, none of the one, one of the two
 2.0
 """

@@ -1,23 +1,12 @@
 """Measures of class sizes: k-anonymity, the mean and the sum of class sizes, and the share of records in small classes.
 
-k-anonymity is the size of the smallest equivalence class.
-
 >>> from sfumato.measures.oracle import six_rows
 >>> K.value(six_rows()), sorted(K.property(six_rows()).records().tolist())
 (1.0, [1.0, 2.0, 2.0, 3.0, 3.0, 3.0])
-
-Weighted k is the mean class size of a record.
-
 >>> round(WEIGHTED_K.value(six_rows()), 4)  # (3·3 + 1·1 + 2·2) / 6
 2.3333
-
-S_k is the sum of the class sizes of all records.
-
 >>> SUM_K.value(six_rows())  # 3 + 3 + 3 + 1 + 2 + 2
 14.0
-
-Four shares of records are in small classes: uniques (classes below 2), and classes below 3, 5 and 10.
-
 >>> {measure.name: round(measure.value(six_rows()), 4) for measure in MEASURES}
 {'uniques': 0.1667, 'below_3': 0.5, 'below_5': 1.0, 'below_10': 1.0}
 """

@@ -1,13 +1,8 @@
 """Measures of diversity: distinct, frequency, entropy and recursive ℓ-diversity, and means and sums over records.
 
-Distinct ℓ-diversity is the fewest different sensitive values in a class. It is the p of p-sensitive k-anonymity.
-
 >>> from sfumato.measures.oracle import six_rows
 >>> DISTINCT_L.value(six_rows()), sorted(DISTINCT_L.property(six_rows()).records().tolist())
 (1.0, [1.0, 2.0, 2.0, 2.0, 2.0, 2.0])
-
-Frequency ℓ-diversity is one over the largest share of a sensitive value in a class.
-
 >>> FREQUENCY_L.value(six_rows()), sorted(set(FREQUENCY_L.property(six_rows()).records().tolist()))
 (1.0, [1.0, 1.5, 2.0])
 
@@ -16,26 +11,17 @@ Entropy ℓ-diversity is e to the least entropy of the sensitive values in a cla
 >>> ENTROPY_L.value(six_rows()), max(ENTROPY_L.property(six_rows()).records().round(6).tolist())
 (1.0, 2.0)
 
-Recursive (c, ℓ)-diversity is the largest ℓ for which the most frequent value of every class is less frequent than c
-times the values from the ℓ-th on together, r₁ < c·(r_ℓ + … + r_m).
+The c of recursive (c, ℓ)-diversity for a given ℓ is infinite if a class has fewer than ℓ values.
 
 >>> RECURSIVE_L.value(six_rows()), RECURSIVE_L.with_parameters({"c": 0.5}).value(six_rows())
 (1.0, 0.0)
-
-For a given ℓ, the c of recursive (c, ℓ)-diversity is the largest r₁ / (r_ℓ + … + r_m). A table is recursively diverse
-for every c above it. It is infinite if a class has fewer than ℓ values.
-
 >>> RECURSIVE_C.value(six_rows()), sorted(set(RECURSIVE_C.property(six_rows()).records().tolist()))
 (inf, [1.0, 2.0, inf])
-
-Weighted ℓ is the mean over records of the number of different sensitive values in the class.
-
 >>> round(WEIGHTED_L.value(six_rows()), 4)  # (3·2 + 1·1 + 2·2) / 6
 1.8333
 
-S_ℓ is the sum over records of how often the record's own sensitive value occurs in its class. The paper maximises it,
-which rewards classes with one value. The default here is to minimise it, and a run file may change the direction
-(docs/readings.md, 1.6).
+The paper of S_ℓ maximises it, which rewards classes with one value. The default here is to minimise it, and a run file
+may change the direction (docs/readings.md, 1.6).
 
 >>> SUM_L.value(six_rows())  # 2 + 2 + 1, 1, 1 + 1
 8.0

@@ -1,34 +1,24 @@
 """Measures of the shares of sensitive values in a class: (α, k)-anonymity, β-likeness, δ-disclosure, own share.
 
-The α of (α, k)-anonymity is the largest share of a sensitive value in a class.
-
 >>> from sfumato.measures.oracle import six_rows
 >>> ALPHA_K.value(six_rows()), sorted(set(ALPHA_K.property(six_rows()).records().round(3).tolist()))
 (1.0, [0.5, 0.667, 1.0])
-
-Basic β-likeness is the largest relative gain (q − p)/p of a value's share in a class (q) over the table (p).
-
 >>> BETA_LIKENESS.value(six_rows())  # ulcer: 1/2 against 1/6
 2.0
 
-Enhanced β-likeness limits the gain of every value to β and to −ln p. The figure is the least β for which this is true.
-If a gain exceeds the −ln p of its value, there is no such β and the figure is infinite.
+The figure of enhanced β-likeness is the least β that bounds every gain together with the −ln p of its value. If a gain
+exceeds the −ln p of its value, there is no such β and the figure is infinite.
 
 >>> ENHANCED_BETA.value(six_rows()), sorted(set(ENHANCED_BETA.property(six_rows()).records().round(3).tolist()))
 (inf, [0.333, inf])
 
-δ-disclosure is the largest |ln(q/p)| of a value's share in a class (q) and in the table (p). A value of the table that
-is not in a class makes δ infinite, because the class reveals that its members do not have it. With
-`absent = "ignored"` only the values in the class count, as in pycanon.
+A value of the table that is not in a class makes δ infinite, because the class reveals that its members do not have it.
+With `absent = "ignored"` only the values in the class count, as in pycanon.
 
 >>> DELTA_DISCLOSURE.value(six_rows())
 inf
 >>> round(DELTA_DISCLOSURE.with_parameters({"absent": "ignored"}).value(six_rows()), 6)
 1.098612
-
-The own share is the mean share of a record's sensitive value in its class. An attacker who knows the class and guesses
-in proportion to its values is right with this probability.
-
 >>> round(OWN_SHARE.value(six_rows()), 6)  # (2·2/3 + 1/3 + 1 + 2·1/2) / 6
 0.611111
 """

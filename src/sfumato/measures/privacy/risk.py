@@ -1,27 +1,20 @@
 """Measures of re-identification risk: prosecutor, journalist, marketer and individual risk.
 
-Prosecutor risk is the highest probability of selecting the record of a person who is known to be in the table.
+Journalist risk is never estimated without a table of the population. Marketer risk is that of a match with the
+population if there is a table of it, else with the file itself.
 
 >>> from sfumato.measures.oracle import six_rows
 >>> PROSECUTOR_RISK.value(six_rows()), PROSECUTOR_RISK.property(six_rows()).mean()
 (1.0, 0.5)
-
-Journalist risk is the highest probability of selecting the person of the population that a record belongs to. It needs
-a table of the population and is never estimated without one.
-
 >>> JOURNALIST_RISK.available(six_rows())
 'needs a population table'
-
-Marketer risk is the expected share of correct matches if all records are matched: with the population if there is a
-table of it, else with the file itself, which gives the number of classes over the number of records.
-
 >>> MARKETER_RISK.value(six_rows())  # 3 classes, 6 records
 0.5
 
-Individual risk is the expected probability that a record of a survey is re-identified in the population. The number F
-of people in the population who match a record is unknown. Its estimate F̂ is the sum of the weights of the f records in
-the class, and p = f/F̂. In the negative binomial model of Benedetti and Franconi, the expectation of 1/F is
-p^f / f · ₂F₁(f, f; f + 1; 1 − p). It has a closed form for f of 1, 2 and 3. Above that, p/(f − 1 + p) is close.
+Individual risk is for surveys. The number F of people in the population who match a record is unknown. Its estimate F̂
+is the sum of the weights of the f records in the class, and p = f/F̂. In the negative binomial model of Benedetti and
+Franconi, the expectation of 1/F is p^f / f · ₂F₁(f, f; f + 1; 1 − p). It has a closed form for f of 1, 2 and 3. Above
+that, p/(f − 1 + p) is close.
 
 >>> INDIVIDUAL_RISK.available(six_rows())
 'needs a weight column'

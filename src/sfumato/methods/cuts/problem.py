@@ -21,7 +21,8 @@ from sfumato.measures.fast_paths import CutFigures, Form
 from sfumato.measures.measure import Goal, Measure
 from sfumato.measures.registry import GENERAL_LOSS, K, known_measures
 from sfumato.measures.suppression import suppress_below, suppress_diversity_below, suppress_within
-from sfumato.measures.units import CONSTRAINT, MEASURED, OBJECTIVE, releases_of
+from sfumato.measures.thresholds import CONSTRAINT, MEASURED, OBJECTIVE
+from sfumato.measures.units import releases_of
 from sfumato.methods.cuts.kernels import (
     BELOW_LIMIT,
     BELOW_MEAN,
