@@ -39,10 +39,9 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """The proof that a front is complete: the state of every node, and the bounds of those that were excluded."""
+    """The proof that a front is complete: the state of every node."""
 
     state: Codes
-    bounds: Floats
     names: tuple[str, ...]
     limits: tuple[str, ...]
     releases: int
@@ -103,15 +102,13 @@ def exact(
         if not len(undecided) or stop(memory.count, len(undecided)):
             objectives = tuple(bound.name for bound in bounds[: result.values.shape[1]])
             limits = tuple(bound.name for bound in bounds if bound.limit is not None)
-            return Certificate(state, best, objectives, limits, len(result.values))
+            return Certificate(state, objectives, limits, len(result.values))
         number = min(max(batch, len(undecided) // SHARE), len(undecided))
+        first = undecided[:0]
         if result.values.shape[1] == 1 and bounds[0].known is not None:
             # With one objective and a known bound, some of the most promising nodes give a point that excludes many.
             first = undecided[np.argsort(best[0, undecided], kind="stable")[:PROMISING]]
-            chosen = np.union1d(first, rng.choice(undecided, max(number - len(first), 1), replace=False))
-        else:
-            chosen = rng.choice(undecided, number, replace=False)
-        chosen = np.sort(chosen)
+        chosen = np.union1d(first, rng.choice(undecided, max(number - len(first), 1), replace=False))
 
 
 def front_of(evaluated: Evaluated) -> Counts64:

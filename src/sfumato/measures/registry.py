@@ -36,7 +36,7 @@ from sfumato.measures.privacy.class_size import K as K
 from sfumato.measures.privacy.closeness import T_CLOSENESS as T_CLOSENESS
 from sfumato.measures.privacy.diversity import DISTINCT_L as DISTINCT_L
 from sfumato.measures.privacy.diversity import WEIGHTED_L as WEIGHTED_L
-from sfumato.measures.privacy.households import HOUSEHOLDS as HOUSEHOLDS
+from sfumato.measures.privacy.risk import HOUSEHOLDS as HOUSEHOLDS
 from sfumato.measures.privacy.risk import PROSECUTOR_RISK as PROSECUTOR_RISK
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from sfumato.base.arrays import Floats
 from sfumato.base.files import write_text
@@ -47,10 +46,8 @@ class Channel:
     cells: tuple[tuple[str, ...], ...] = ()
 
     def __repr__(self) -> str:
-        categories, reports = (
-            counted(len(self.categories), "category", "categories"),
-            counted(len(self.outputs), "report"),
-        )
+        categories = counted(len(self.categories), "category", "categories")
+        reports = counted(len(self.outputs), "report")
         return f"<Channel of {', '.join(self.columns)}: {categories}, {reports}>"
 
     def __post_init__(self) -> None:
@@ -134,10 +131,10 @@ class Channel:
             "categories": list(self.categories),
             "cells": [list(cell) for cell in self.cells],
             "outputs": list(self.outputs),
-            "matrix": [[float(cell) for cell in row] for row in self.matrix],
+            "matrix": self.matrix.tolist(),
         }
         if self.reference is not None:
-            result["reference"] = [float(share) for share in self.reference]
+            result["reference"] = self.reference.tolist()
         return result | ({"notes": dict(self.notes)} if self.notes else {})
 
     @classmethod
@@ -150,8 +147,8 @@ class Channel:
                     tuple(map(str, saved["columns"])),
                     tuple(map(str, saved["categories"])),
                     tuple(map(str, saved["outputs"])),
-                    _rows(saved["matrix"]),
-                    None if saved.get("reference") is None else _rows(saved["reference"]),
+                    saved["matrix"],
+                    saved.get("reference"),
                     dict(saved.get("notes", {})),
                     tuple(tuple(map(str, cell)) for cell in saved.get("cells", ())),
                 )
@@ -210,10 +207,6 @@ def load_channels(path: str | Path) -> list[Channel]:
     if not channels:
         raise InputError(f"{path.name} cannot be read", expected=f'JSON with "format": "{FORMAT}"', remedy=REMEDY)
     return channels
-
-
-def _rows(values: npt.ArrayLike) -> Floats:
-    return np.array(values, dtype=np.float64)
 
 
 def checked_matrix(matrix: Floats, outputs: int, categories: int) -> Floats:

@@ -325,6 +325,9 @@ class Tallies:
         return every.astype(np.uint32) if keys.dtype == np.uint32 else every, all_rows, tally
 
 
+DISTANCES = {"equal": EQUAL, "ordered": ORDERED, "hierarchical": HIERARCHICAL}
+
+
 def secrets_of(columns: Sequence[ValueCounts], sets: bool = False, units: int | None = None) -> Secrets:
     """Return the sensitive columns in the form that compiled loops read. With `sets`, each value is one bit.
 
@@ -346,7 +349,6 @@ def secrets_of(columns: Sequence[ValueCounts], sets: bool = False, units: int | 
             raise MeasureError("labels behind the leaves of a tree", expected="the plain evaluator")
         levels[b, : tree.height + 1] = [len(level) for level in tree.levels]
         parents.append(np.concatenate([np.asarray(step) for step in (*tree.parents, np.empty(0))]))
-    kinds = {"equal": EQUAL, "ordered": ORDERED, "hierarchical": HIERARCHICAL}
 
     def joined(parts: Sequence[Counts64 | Floats]) -> Counts64:
         return np.concatenate([*parts, np.empty(0)]).astype(np.int64)
@@ -357,7 +359,7 @@ def secrets_of(columns: Sequence[ValueCounts], sets: bool = False, units: int | 
     return Secrets(
         start,
         np.concatenate([*whole, np.empty(0)]),
-        np.array([kinds[values.domain.distance] for values in columns], dtype=np.int64),
+        np.array([DISTANCES[values.domain.distance] for values in columns], dtype=np.int64),
         joined(orders),
         starts(orders),
         joined(parents),

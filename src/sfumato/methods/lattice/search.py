@@ -133,20 +133,23 @@ class Search:
         def known(nodes: Codes) -> Floats:
             result = np.full((len(nodes), len(goals)), -np.inf)
             for column, goal in enumerate(goals):
-                bound = self.problem.known(goal, nodes)
+                bound = self._known(goal, nodes)
                 if bound is not None:
-                    result[:, column] = comparable(bound - np.abs(bound) * SLACK)
+                    result[:, column] = bound
             return result
 
         return Hints(known, tuple(goal.moves for goal in goals))
+
+    def _known(self, goal: Goal, nodes: Codes) -> Floats | None:
+        """Return the bound of a goal at nodes that needs no evaluation, as it is compared with values."""
+        bound = self.problem.known(goal, nodes)
+        return None if bound is None else comparable(bound - np.abs(bound) * SLACK)
 
     def bounds(self, nodes: Codes) -> list[Bound]:
         """Return the bounds that the exact search may use."""
         result = []
         for position, goal in enumerate(self.problem.goals):
-            known = self.problem.known(goal, nodes)
-            if known is not None:
-                known = comparable(known - np.abs(known) * SLACK)
+            known = self._known(goal, nodes)
             limit = None if goal.limit is None or position < self.objective_count else goal.sign * goal.limit + 1e-12
             result.append(Bound(goal.measure.name, goal.moves, known, limit))
         demanded = any(each.counts and np.isfinite(each.limit) for each in self.problem.thresholds)
