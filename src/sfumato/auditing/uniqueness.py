@@ -100,31 +100,17 @@ def own_values(
     """
     if not names:
         return ()
-    keys = [f"o{position}" for position in range(len(names))]
-    cells = [
-        f"coalesce({as_seen(source, source.column(name))}, {quoted(MISSING)}) AS {key}"
-        for name, key in zip(names, keys, strict=True)
-    ]
-    sets = ", ".join(f"({key})" for key in keys)
-    which = " ".join(f"WHEN grouping({key}) = 0 THEN {position}" for position, key in enumerate(keys))
-    present = f"v <> {quoted(MISSING)}"
-    holders = "count(*) AS n, 0 AS u" if unit is None else "count(DISTINCT person) AS n, min(person) AS u"
-    cells += [] if unit is None else [f"{unit} AS person"]
-    grouped = (
-        f"SELECT CASE {which} END AS g, coalesce({', '.join([*keys, quoted(MISSING)])}) AS v, {holders} "
-        f"FROM (SELECT {', '.join(cells)} FROM {view}) AS t GROUP BY GROUPING SETS ({sets})"
-    )
+    present, total = f"v <> {quoted(MISSING)}", "CAST(sum(n) AS BIGINT)"
     alone = f"CASE WHEN {present} AND n = 1 THEN {'1' if unit is None else 'u'} END"
-    total = "CAST(sum(n) AS BIGINT)"
     if unit is not None:
-        total = str(int(engine.rows(f"SELECT count(DISTINCT {unit}) FROM {view}")[0][0]))
+        alone, total = f"DISTINCT {alone}", str(int(engine.rows(f"SELECT count(DISTINCT {unit}) FROM {view}")[0][0]))
     dated = " OR ".join(f"trimmed(v) LIKE {quoted(form)}" for form in DATES)
     number = numeric(source, "trimmed(v)")
     found = engine.rows(
-        f"SELECT g, {total}, count(CASE WHEN {present} THEN 1 END), "
-        f"count({'' if unit is None else 'DISTINCT '}{alone}), "
+        f"SELECT g, {total}, count(CASE WHEN {present} THEN 1 END), count({alone}), "
         f"count(CASE WHEN {present} AND {number} IS NOT NULL THEN 1 END), "
-        f"count(CASE WHEN {present} AND ({dated}) THEN 1 END) FROM ({grouped}) AS s GROUP BY g ORDER BY g"
+        f"count(CASE WHEN {present} AND ({dated}) THEN 1 END) "
+        f"FROM ({_holders_of_values(source, names, view, unit)}) AS s GROUP BY g ORDER BY g"
     )
     return tuple(
         OwnValues(
@@ -137,6 +123,23 @@ def own_values(
         )
         for g, records, distinct, once, numbers, dates in found
         if once
+    )
+
+
+def _holders_of_values(source: Source, names: Sequence[str], view: str, unit: str | None) -> str:
+    """Return SQL for the number n of records or units with each value v of each column g, and one of the units, u."""
+    keys = [f"o{position}" for position in range(len(names))]
+    cells = [
+        f"coalesce({as_seen(source, source.column(name))}, {quoted(MISSING)}) AS {key}"
+        for name, key in zip(names, keys, strict=True)
+    ]
+    sets = ", ".join(f"({key})" for key in keys)
+    which = " ".join(f"WHEN grouping({key}) = 0 THEN {position}" for position, key in enumerate(keys))
+    holders = "count(*) AS n, 0 AS u" if unit is None else "count(DISTINCT person) AS n, min(person) AS u"
+    cells += [] if unit is None else [f"{unit} AS person"]
+    return (
+        f"SELECT CASE {which} END AS g, coalesce({', '.join([*keys, quoted(MISSING)])}) AS v, {holders} "
+        f"FROM (SELECT {', '.join(cells)} FROM {view}) AS t GROUP BY GROUPING SETS ({sets})"
     )
 
 

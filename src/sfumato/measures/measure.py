@@ -110,7 +110,7 @@ class Measure:
     them) or their "own" (all information that the record had). With `ties`, the number of a record depends on which of
     several equal records is selected, so only the sum is defined.
 
-    The `texts` are those of the catalogue, unless a measure in a file of its own states them.
+    The `texts` are those of the catalogue, unless the measure states them in its file.
     """
 
     name: str

@@ -20,7 +20,7 @@ from sfumato.measures.classes import ClassTable, Masks, bits_of, classify, no_ma
 from sfumato.measures.fast_paths import CutFigures, Form
 from sfumato.measures.measure import Goal, Measure
 from sfumato.measures.registry import GENERAL_LOSS, K, known_measures
-from sfumato.measures.suppression import suppress_below, suppress_diversity_below, suppress_within
+from sfumato.measures.suppression import suppress_below, suppress_within
 from sfumato.measures.thresholds import CONSTRAINT, MEASURED, OBJECTIVE
 from sfumato.measures.units import releases_of
 from sfumato.methods.cuts.kernels import (
@@ -299,7 +299,7 @@ class MeasuredCuts(FiguredCuts):
             return suppress_below(result, problem.least_size)
         figures = problem.figures(bits[None, :])[0, 0]
         if problem.by_diversity:
-            return suppress_diversity_below(result, int(figures[LEAST_DIVERSITY]))
+            return suppress_below(result, 0, int(figures[LEAST_DIVERSITY]))
         return suppress_below(result, int(figures[LEAST_SIZE]))
 
     def values(self, bits: Bits) -> Floats:

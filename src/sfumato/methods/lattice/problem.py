@@ -20,7 +20,7 @@ from sfumato.measures.criteria import Criterion
 from sfumato.measures.fast_paths import NodeFigures
 from sfumato.measures.measure import Goal, Measure
 from sfumato.measures.registry import DISTINCT_L, GENERAL_LOSS, WEIGHTED_K, K
-from sfumato.measures.suppression import refuse_wildcards, suppress_planned
+from sfumato.measures.suppression import refuse_wildcards, suppress_below
 from sfumato.measures.thresholds import (
     CONSTRAINT,
     HALF,
@@ -384,10 +384,10 @@ class LatticeProblem:
         if diverse.mode == OBJECTIVE:
             refuse_wildcards(whole)
         below = [0 if each.limit == -np.inf else int(np.ceil(each.limit - HALF)) for each in (size, diverse)]
-        result = [suppress_planned(whole, *below)]
+        result = [suppress_below(whole, *below)]
         while size.mode == OBJECTIVE and result[-1].kept.any():
             reached = result[-1]
-            more = suppress_planned(reached, int(reached.size[reached.kept].min()) + 1, below[1])
+            more = suppress_below(reached, int(reached.size[reached.kept].min()) + 1, below[1])
             if more.suppressed_units > self.budget or not more.kept.any():
                 break
             result.append(more)
