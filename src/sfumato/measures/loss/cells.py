@@ -115,18 +115,9 @@ PRECISION = cell_loss(
 
 
 def widths_of_cells(classes: ClassTable) -> Property:
-    total = np.zeros(len(classes.rows))
-    parts = zip(
-        classes.recoding,
-        classes.groups,
-        classes.covers,
-        classes.leaves,
-        classes.attribute_weights,
-        strict=True,
-    )
-    for part, groups, covers, leaves, weight in parts:
-        share = (covers - 1) / max(leaves - 1, 1) if part.spans is None else part.spans[groups]
-        total += weight * share
+    total, share = np.zeros(len(classes.rows)), (classes.covers - 1) / np.maximum(classes.leaves - 1, 1)[:, None]
+    for j, (part, weight) in enumerate(zip(classes.recoding, classes.attribute_weights, strict=True)):
+        total += weight * (share[j] if part.spans is None else part.spans[classes.groups[j]])
     return classes.per_class(total, hidden=float(classes.attribute_weights.sum()))
 
 

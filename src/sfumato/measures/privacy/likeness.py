@@ -92,9 +92,8 @@ ENHANCED_BETA = likeness("enhanced_beta", enhanced_gain, enhanced_beta_oracle)
 
 def log_ratio(classes: ClassTable, column: str, absent: str) -> Property:
     def ratio(way: Way) -> Floats:
-        return way.values.fold(
-            np.maximum, np.where(way.harmful, np.abs(np.log(way.share / way.held[way.values.values])), 0.0)
-        )
+        ratios = np.abs(np.log(way.share / way.held[way.values.values]))
+        return way.values.fold(np.maximum, np.where(way.harmful, ratios, 0.0))
 
     with np.errstate(divide="ignore", invalid="ignore"):  # as above
         result = worst(classes, column, ratio)

@@ -141,8 +141,9 @@ PROSECUTOR_RISK = risk(
 )
 
 
-def journalist_risk(classes: ClassTable) -> Property:
-    people = classes.population if classes.population is not None else classes.size
+def match_risk(classes: ClassTable) -> Property:
+    """Return one over the people with the same values, of the population if there is a table of it."""
+    people = classes.size if classes.population is None else classes.population
     return classes.per_class(1.0 / people, hidden=0.0)
 
 
@@ -151,20 +152,15 @@ def journalist_risk_oracle(records: Records, record: int) -> float:
 
 
 JOURNALIST_RISK = risk(
-    "journalist_risk", journalist_risk, journalist_risk_oracle, reads="population", fold="worst", bound="own_budget"
+    "journalist_risk", match_risk, journalist_risk_oracle, reads="population", fold="worst", bound="own_budget"
 )
-
-
-def marketer_risk(classes: ClassTable) -> Property:
-    people = classes.size if classes.population is None else classes.population
-    return classes.per_class(1.0 / people, hidden=0.0)
 
 
 def marketer_risk_oracle(records: Records, record: int) -> float:
     return 1.0 / (records.population(record) or records.people(records.crowd(record)))
 
 
-MARKETER_RISK = risk("marketer_risk", marketer_risk, marketer_risk_oracle, reads="sizes", fold="mean")
+MARKETER_RISK = risk("marketer_risk", match_risk, marketer_risk_oracle, reads="sizes", fold="mean")
 
 
 def individual_risk(classes: ClassTable) -> Property:
@@ -178,9 +174,8 @@ def class_risks(classes: ClassTable) -> Floats:
     if classes.pairs is not None:
         np.add.at(people, classes.pairs[0], np.bincount(classes.index, weights=weights)[classes.pairs[1]])
     present = people * classes.size / classes.crowd  # a unit with several rows counts with their mean weight
-    share = np.clip(
-        classes.size / np.maximum(present, 1e-12), 0.0, 1.0
-    )  # with weights below 1 the estimate would be fewer people than the sample has
+    # With weights below 1 the estimate would be fewer people than the sample has.
+    share = np.clip(classes.size / np.maximum(present, 1e-12), 0.0, 1.0)
     return expected_risk(classes.size.astype(np.float64), share)
 
 
