@@ -13,12 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from sfumato.base.arrays import Floats
 from sfumato.errors import MeasureError, nearest
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.criteria import Criterion
 from sfumato.measures.fast_paths import FAST, NONE, Fast
-from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
 from sfumato.tables.frequency import FrequencyTable
 
@@ -274,10 +272,6 @@ class Measure:
             raise MeasureError(
                 f"{self.name} with {name} = {value!r}", expected=expected, remedy=f"{name} = {json.dumps(default)}"
             )
-
-    def expected_records(self, records: Records, column: str | None = None) -> Floats:
-        """Return the property computed by the plain oracle, for tests."""
-        return records.each(self.oracle, column, self.parameters)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ leaves 47602, 47678 and 47905. The raw table has age 24, 24, 35, 35, 47, 51 and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -30,6 +30,7 @@ import numpy as np
 from sfumato.base.arrays import Codes, Flags, Floats
 from sfumato.hierarchies.hierarchy import Hierarchy
 from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.measure import Measure
 from sfumato.plans.recodings import Recoding, at_levels
 from sfumato.tables.domain import Domain, domain_of
 from sfumato.tables.frequency import FrequencyTable, from_codes
@@ -160,12 +161,12 @@ class Records:
         same = np.all(np.stack(groups) == self.labels[:, [record]], axis=0)
         return int(people.counts[same].sum())
 
-    def each(self, oracle: Callable[..., float], column: str | None, parameters: Mapping[str, float | str]) -> Floats:
-        """Return the number of an oracle for every kept record, and NaN for the others."""
+    def each(self, measure: Measure, column: str | None = None) -> Floats:
+        """Return the number of a measure's oracle for every kept record, and NaN for the others."""
         result = np.full(self.labels.shape[1], np.nan)
         for record in np.flatnonzero(self.kept):
             given = (self, int(record)) if column is None else (self, int(record), column)
-            result[record] = oracle(*given, **parameters)
+            result[record] = measure.oracle(*given, **measure.parameters)
         return result
 
 

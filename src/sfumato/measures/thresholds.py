@@ -40,11 +40,11 @@ def level_of(measure: Measure, value: float) -> float:
     return value if measure.direction == "max" else -value
 
 
-def value_at(measure: Measure, level: float) -> float:
-    """Return the value of a criterion at a level."""
+def values_at(measure: Measure, levels: Floats) -> Floats:
+    """Return the values of a criterion at some levels."""
     if measure.fast.risk:
-        return 1.0 / level if level > 0 else np.inf
-    return level if measure.direction == "max" else -level
+        return np.asarray(np.divide(1.0, levels, out=np.full(len(levels), np.inf), where=levels > 0))
+    return levels if measure.direction == "max" else -levels
 
 
 def quantised(levels: Floats) -> Floats:

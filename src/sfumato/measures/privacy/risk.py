@@ -25,6 +25,7 @@ that, p/(f − 1 + p) is close.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -53,7 +54,7 @@ def alone(classes: ClassTable) -> Property:
     single = np.where(classes.kept, sizes == 1, False).astype(np.float64)
     each = np.zeros(households.number)
     np.maximum.at(each, households.unit, single[classes.index[households.tuple_of]])
-    return classes.per_class(single, hidden=0.0).with_units(each)
+    return replace(classes.per_class(single, hidden=0.0), units=each)
 
 
 def _of_members(classes: ClassTable, risks: Floats) -> Property:
@@ -70,7 +71,7 @@ def _of_members(classes: ClassTable, risks: Floats) -> Property:
     each = 1.0 - safe
     worst = np.zeros(len(classes.rows))
     np.maximum.at(worst, classes.index[households.tuple_of], each[households.unit])
-    return classes.per_class(worst, hidden=0.0).with_units(each)
+    return replace(classes.per_class(worst, hidden=0.0), units=each)
 
 
 def of_sample(classes: ClassTable) -> Property:

@@ -32,7 +32,7 @@ from sfumato.measures.thresholds import (
     level_of,
     quantised,
     releases,
-    value_at,
+    values_at,
 )
 from sfumato.measures.units import releases_of
 from sfumato.methods.lattice.rollup import Reads, RollUp, covered_leaves, full_sums
@@ -271,8 +271,8 @@ class LatticeProblem:
         for number, goal in enumerate(self.goals):
             if is_criterion(goal.measure, goal.direction):
                 position = column[_kind(goal.measure)]
-                values[:, number] = _natural(goal.measure, worst[:, position])
-                bounds[:, number] = _natural(goal.measure, best[:, position])
+                values[:, number] = values_at(goal.measure, worst[:, position])
+                bounds[:, number] = values_at(goal.measure, best[:, position])
             else:
                 values[:, number] = _walked_value(goal.measure, released)
                 bounds[:, number] = _walked_value(goal.measure, whole)
@@ -413,13 +413,6 @@ def _criterion(measure: Measure) -> int:
     return -1 if measure.fast.criterion is None else int(measure.fast.criterion)
 
 
-def _natural(measure: Measure, levels: Floats) -> Floats:
-    """Return the values of a criterion at several levels."""
-    if measure.fast.risk:
-        return np.asarray(np.divide(1.0, levels, out=np.full(len(levels), np.inf), where=levels > 0))
-    return levels if measure.direction == "max" else -levels
-
-
 def _walked_value(measure: Measure, nodes: NodeFigures) -> Floats:
     if measure.fast.walk is None:
         raise MeasureError(f"{measure.name} by the walk", expected="a measure that the walk computes")
@@ -436,4 +429,4 @@ def _bound(goal: Goal, whole: ClassTable, budget: int) -> float:
     order = np.argsort(levels, kind="stable")
     gone = whole.upto(order)
     position = min(int(np.searchsorted(gone, budget - whole.table.removed, side="right")), len(order) - 1)
-    return value_at(goal.measure, float(levels[order][position]))
+    return float(values_at(goal.measure, levels[order][position : position + 1])[0])

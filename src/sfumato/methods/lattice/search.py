@@ -23,7 +23,7 @@ from sfumato.measures.classes import classify
 from sfumato.measures.measure import Goal
 from sfumato.measures.registry import K
 from sfumato.measures.suppression import budget, level_plan
-from sfumato.measures.thresholds import MEASURED, OBJECTIVE, value_at
+from sfumato.measures.thresholds import MEASURED, OBJECTIVE, values_at
 from sfumato.methods.lattice.problem import Figures, LatticeProblem
 from sfumato.methods.run import Parts, Run
 from sfumato.methods.system import check_algorithm, check_weights, demanded_size, goal_of, number
@@ -183,7 +183,7 @@ class Search:
             if threshold.mode != MEASURED:
                 reached = level if threshold.mode == OBJECTIVE else threshold.limit
                 if np.isfinite(reached):  # an infinite threshold would suppress all classes
-                    below[threshold.measure.name] = value_at(threshold.measure, reached)
+                    below[threshold.measure.name] = float(values_at(threshold.measure, np.array([reached]))[0])
         return below
 
 
