@@ -36,7 +36,7 @@ from sfumato.measures.thresholds import (
 )
 from sfumato.measures.units import releases_of
 from sfumato.methods.lattice.rollup import Reads, RollUp, covered_leaves, full_sums
-from sfumato.methods.lattice.rule import FAILING, SUM_K, SUM_L, WRONG, Rule
+from sfumato.methods.lattice.rule import FAILING, GONE, RECORDS, SUM_K, SUM_L, WRONG, Rule
 from sfumato.plans.recodings import at_levels
 from sfumato.tables.frequency import FrequencyTable
 
@@ -308,17 +308,17 @@ class LatticeProblem:
 
     def _walked(self, nodes: Codes) -> Figures:
         result = self.rollup.evaluate(nodes, self.rule, self.threads)
-        kept = self.table.records - result.suppressed_rows
-        sums = full_sums(self._covered, result.nodes)
-        everyone = np.full(len(result.nodes), self.table.rows)
+        node = np.repeat(np.arange(len(nodes)), np.diff(result.start))
+        units, records = (result.figures[:, counted] + self.table.removed for counted in (GONE, RECORDS))
+        sums, everyone = full_sums(self._covered, nodes), np.full(len(nodes), self.table.rows)
         return self._figures(
             result.start,
-            self._counts(result.nodes[result.node], kept, sums[result.node] - result.hidden, result.figures),
-            self._counts(result.nodes, everyone, sums, result.whole),
+            self._counts(nodes[node], self.table.records - records, sums[node] - result.hidden, result.figures),
+            self._counts(nodes, everyone, sums, result.whole),
             result.worst,
             result.best,
-            result.suppressed,
-            result.suppressed_rows,
+            units,
+            records,
             result.whole[:, FAILING] + self.table.removed,
         )
 

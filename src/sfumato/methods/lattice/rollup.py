@@ -24,8 +24,6 @@ from sfumato.measures.criteria import EQUAL, HIERARCHICAL, ORDERED, Secrets, Tal
 from sfumato.measures.privacy.closeness import in_order
 from sfumato.methods.lattice.release_kernels import by_criteria, by_size
 from sfumato.methods.lattice.rule import (
-    GONE,
-    RECORDS,
     Held,
     Keys,
     Maps,
@@ -376,35 +374,6 @@ HELD_CELLS = 8_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Releases:
-    """The releases of nodes. The columns of `hidden` are those of the table."""
-
-    table: FrequencyTable
-    nodes: Codes
-    start: Counts64
-    figures: Counts64
-    hidden: Counts64
-    worst: Floats
-    whole: Counts64
-    best: Floats
-
-    @property
-    def node(self) -> Counts64:
-        """Return the index of the node of each release."""
-        return np.repeat(np.arange(len(self.nodes)), np.diff(self.start))
-
-    @property
-    def suppressed(self) -> Counts64:
-        """Return the number of suppressed units of each release."""
-        return np.asarray(self.figures[:, GONE] + self.table.removed)
-
-    @property
-    def suppressed_rows(self) -> Counts64:
-        """Return the number of suppressed records of each release."""
-        return np.asarray(self.figures[:, RECORDS] + self.table.removed)
-
-
-@dataclass(frozen=True, eq=False)
 class Base:
     """The classes at some levels, from which the classes of every coarser node follow."""
 
@@ -446,8 +415,8 @@ class RollUp:
         """Return every node in the order of levels."""
         return all_nodes([int(height) + 1 for height in self.heights])
 
-    def evaluate(self, nodes: Codes, rule: Rule, threads: int | None = None) -> Releases:
-        """Return the releases of some nodes in the given order."""
+    def evaluate(self, nodes: Codes, rule: Rule, threads: int | None = None) -> Walked:
+        """Return the releases of some nodes in the given order, with `hidden` by the columns of the table."""
         nodes = np.ascontiguousarray(nodes, dtype=np.int32)
         walked = nodes[:, self.order]
         order = np.lexsort(walked.T[::-1])
@@ -472,7 +441,7 @@ class RollUp:
             np.concatenate([getattr(part, name) for part in parts])[rows] for name in ("figures", "worst")
         )
         whole, best = (np.concatenate([getattr(part, name) for part in parts])[position] for name in ("whole", "best"))
-        return Releases(self.table, nodes, start, figures, hidden, worst, whole, best)
+        return Walked(start, figures, hidden, worst, whole, best)
 
     def _base(self, finest: Codes) -> Base:
         """Return the classes of a node that is at least as fine as some nodes, computed from the fewest classes."""
