@@ -4,14 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 
-from sfumato.base.arrays import Counts64, Flags, Floats
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats, Index
+from sfumato.tables.frequency import FrequencyTable
 
-if TYPE_CHECKING:
-    from sfumato.measures.classes import ClassTable
+
+class Entries(Protocol):
+    """The values of a column in each class."""
+
+    @property
+    def values(self) -> Codes: ...
+
+    @property
+    def class_of(self) -> Counts64: ...
+
+
+class Classes(Protocol):
+    """The part of a class table that a property reads."""
+
+    @property
+    def table(self) -> FrequencyTable: ...
+
+    @property
+    def index(self) -> Index: ...
+
+    def values(self, name: str) -> Entries: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +45,7 @@ class Property:
 
     TUPLES: ClassVar[str] = "\0tuples"
 
-    classes: ClassTable
+    classes: Classes
     over: str | None
     values: Floats
     rows: Counts64
@@ -35,7 +55,7 @@ class Property:
     @classmethod
     def of(
         cls,
-        classes: ClassTable,
+        classes: Classes,
         over: str | None,
         values: Floats | Counts64 | Flags,
         rows: Counts64,
