@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 from tests.strategies import levels, tables
 
 from sfumato.measures.classes import ClassTable, classify
-from sfumato.measures.fast_paths import NodeFigures
-from sfumato.measures.measure import Measure
+from sfumato.measures.fast_paths import FAST, NodeFigures
+from sfumato.measures.measure import Measure, Scale, Unit, catalogue
 from sfumato.measures.oracle import Records, six_records
 from sfumato.measures.property import Property
 from sfumato.measures.registry import known_measures, modules
@@ -61,6 +62,13 @@ def test_description_is_complete(measure: Measure) -> None:
     assert measure.about.title
     assert measure.kind in ("privacy", "loss")
     assert measure.direction in ("max", "min")
+    assert measure.about.scale in get_args(Scale)
+    assert measure.about.unit in get_args(Unit)
+
+
+def test_catalogue_and_fast_paths_are_of_known_measures() -> None:
+    """An entry under another name would be of no use: its measure would have no texts, or be computed slowly."""
+    assert set(catalogue()) | set(FAST) <= set(known_measures())
 
 
 @pytest.mark.parametrize("module", modules(), ids=lambda module: module.__name__)
