@@ -24,10 +24,6 @@ ALLOWED = {
         {"k", "general_loss", "uniques", "households"},
         "defaults of the run file, read before any measure is known, and rules of the policy as it spells them",
     ),
-    "measures/fast_paths.py": (
-        {"k", "weighted_k", "weighted_l"},
-        "figures of a histogram of classes, as the answers of `ask` spell them",
-    ),
     "release/history/side_by_side.py": ({"k"}, "the first letter of columns of SQL: k0, k1 …"),
     "release/policy.py": ({"k", "uniques", "households"}, "names of the policy's rules, as a run file spells them"),
     "import_projects/arx.py": (
