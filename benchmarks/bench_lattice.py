@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from tests.measures.plain_classes import node_figures
 
 import sfumato as sf
 from benchmarks.arx_criteria import settings, study_of
 from benchmarks.synthetic import COLUMNS, census_table
 from benchmarks.timing import cpu_seconds, show
 from sfumato.measures.measure import Goal
-from sfumato.measures.oracle import node_figures
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import budget
 from sfumato.methods.lattice.problem import LatticeProblem

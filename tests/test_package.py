@@ -69,7 +69,7 @@ def test_no_measure_is_counted_twice(capsys: pytest.CaptureFixture[str]) -> None
     measures = sf.known_measures().values()
     names = [name for measure in measures for name in measure.names]
     assert len(set(names)) == len(names)
-    told = [measure.sentence for measure in measures]
+    told = [measure.about.sentence for measure in measures]
     assert len(set(told)) == len(told)
     assert run(["measures", "--json"]) == 0
     assert set(json.loads(capsys.readouterr().out)) == {measure.name for measure in measures}

@@ -48,20 +48,20 @@ def described() -> Iterator[tuple[Measure, str]]:
 def _section(measure: Measure, example: str) -> str:
     better = "More is better" if measure.direction == "max" else "Less is better"
     moves = {"rises": "rises", "falls": "falls"}.get(measure.monotone or "", "may rise or fall")
-    lines = [f"### {measure.title} {{ #{measure.name} }}", "", f"`{measure.name}`. {measure.sentence}", ""]
-    if measure.formula:
-        lines += ["```text", measure.formula, "```", ""]
+    lines = [f"### {measure.about.title} {{ #{measure.name} }}", "", f"`{measure.name}`. {measure.about.sentence}", ""]
+    if measure.about.formula:
+        lines += ["```text", measure.about.formula, "```", ""]
     lines += [f"- {better}; it {moves} as a table is generalized further."]
-    if measure.use:
-        lines += [f"- **When to use:** {measure.use}"]
-    if measure.aliases:
-        lines += [f"- **Other names here:** {', '.join(f'`{name}`' for name in measure.aliases)}"]
-    if measure.elsewhere:
-        lines += ["- **Elsewhere:** " + "; ".join(f"{tool}: {name}" for tool, name in measure.elsewhere.items())]
+    if measure.about.use:
+        lines += [f"- **When to use:** {measure.about.use}"]
+    if measure.about.aliases:
+        lines += [f"- **Other names here:** {', '.join(f'`{name}`' for name in measure.about.aliases)}"]
+    if measure.about.elsewhere:
+        lines += ["- **Elsewhere:** " + "; ".join(f"{tool}: {name}" for tool, name in measure.about.elsewhere.items())]
     if measure.parameters:
         given = ", ".join(f"`{name}` (default `{value}`)" for name, value in measure.parameters.items())
         lines += [f"- **Parameters**, under `[measures]` of a run file: {given}"]
-    lines += [f"- **Source:** {measure.citation}", "", "```pycon", example, "```", ""]
+    lines += [f"- **Source:** {measure.about.citation}", "", "```pycon", example, "```", ""]
     return "\n".join(lines)
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.points import dominates
 
 from sfumato.algorithms.dominance import (
     BoxArchive,
     boxes_of,
     comparable,
     convergence_error,
-    dominates,
     first_dominator,
     first_non_dominated,
     hypervolume,

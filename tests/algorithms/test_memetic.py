@@ -6,9 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from tests.points import dominates
 
 from sfumato.algorithms import memetic
-from sfumato.algorithms.dominance import dominates, ranks
+from sfumato.algorithms.dominance import ranks
 from sfumato.algorithms.evaluation import Seen
 from sfumato.algorithms.memetic import Archive, crowding, survivors, tournament
 

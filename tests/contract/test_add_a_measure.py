@@ -32,7 +32,7 @@ import numpy as np
 
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.loss.cells import general_loss_oracle as cells_of
-from sfumato.measures.measure import Measure
+from sfumato.measures.measure import Measure, Texts
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
 
@@ -49,19 +49,20 @@ def oracle(records: Records, record: int) -> float:
 
 MEASURE = Measure(
     name="squared_loss",
-    title="squared loss",
-    kind="loss",
-    direction="min",
-    reads="cells",
     function=squares,
     oracle=oracle,
     fold="mean",
+    kind="loss",
+    direction="min",
+    reads="cells",
     monotone="rises",
-    highest=lambda classes: 1.0,
-    sentence="The squared share of its detail that a record loses, on average.",
-    citation="made for a test",
-    aliases=("mean_square",),
-    unit="share",
+    texts=Texts(
+        title="squared loss",
+        sentence="The squared share of its detail that a record loses, on average.",
+        citation="made for a test",
+        aliases=("mean_square",),
+        unit="share",
+    ),
 )
 '''
 PLUGIN = "from sfumato.measures import loss\nloss.__path__.append({folder!r})\n"

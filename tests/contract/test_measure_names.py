@@ -14,7 +14,7 @@ import sfumato
 from sfumato.measures.registry import known_measures
 
 ROOT = Path(sfumato.__file__).parent
-OWN = ("measures/privacy/", "measures/loss/")
+OWN = ("measures/privacy/", "measures/loss/", "measures/fast_paths.py")
 NAMES = {name for measure in known_measures().values() for name in measure.names}
 PARTS = {end: {name.split("_")[-1 if end else 0] for name in NAMES if "_" in name} for end in (False, True)}
 
@@ -23,10 +23,6 @@ ALLOWED = {
     "study/sections.py": (
         {"k", "general_loss", "uniques", "households"},
         "defaults of the run file, read before any measure is known, and rules of the policy as it spells them",
-    ),
-    "measures/measure.py": (
-        {"k", "weighted_k", "weighted_l"},
-        "figures of a histogram of classes, as the answers of `ask` spell them",
     ),
     "release/history/side_by_side.py": ({"k"}, "the first letter of columns of SQL: k0, k1 …"),
     "release/policy.py": ({"k", "uniques", "households"}, "names of the policy's rules, as a run file spells them"),

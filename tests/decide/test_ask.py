@@ -21,7 +21,7 @@ from sfumato.decide.limits import Limits
 from sfumato.decide.offers import Offer, Offers, offers_of, with_suppression
 from sfumato.errors import InputError, MeasureError, UnreachableError
 from sfumato.front import Objective
-from sfumato.measures.measure import Form
+from sfumato.measures.fast_paths import Form
 
 SMALL = {"system": "cuts", "algorithm": None, "generations": 6, "population": 16, "threads": 1, "local_search": 2}
 

@@ -10,7 +10,7 @@ from sfumato.decide.curve import Curve
 from sfumato.decide.offers import Offers
 from sfumato.errors import InputError
 from sfumato.front import Front, Objective, Point
-from sfumato.measures.measure import Form
+from sfumato.measures.fast_paths import Form
 from sfumato.plans.recodings import LevelPlan
 
 

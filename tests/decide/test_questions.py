@@ -21,7 +21,7 @@ from sfumato.decide.offers import points_of
 from sfumato.decide.sentences import publish_command, unreachable
 from sfumato.errors import InputError, UnreachableError
 from sfumato.front import Objective
-from sfumato.measures.measure import Form
+from sfumato.measures.fast_paths import Form
 
 FLAT: dict[str, Any] = {"role": "quasi_identifier", "hierarchy": {"build": "flat"}}
 OWN = {

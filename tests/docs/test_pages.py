@@ -42,11 +42,11 @@ def test_pages_are_generated_from_the_code(texts: dict[str, str]) -> None:
 def test_every_measure_has_a_formula_an_example_and_a_use(texts: dict[str, str]) -> None:
     page = texts[site_measures.PAGE]
     for measure, example in site_measures.described():
-        assert measure.formula, measure.name
-        assert measure.use, measure.name
+        assert measure.about.formula, measure.name
+        assert measure.about.use, measure.name
         assert ">>> " in example
         assert f"{{ #{measure.name} }}" in page
-        assert measure.formula in page
+        assert measure.about.formula in page
 
 
 def test_examples_of_measures_are_true() -> None:

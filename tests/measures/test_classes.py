@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.measures.plain_classes import class_sizes, node_figures
 from tests.strategies import levels, tables
 
 from sfumato.auditing.audit import contributions
 from sfumato.errors import HierarchyError, MeasureError, StudyError
 from sfumato.hierarchies.hierarchy import Hierarchy
 from sfumato.measures.classes import ClassTable, classify
-from sfumato.measures.oracle import class_sizes, node_figures, six_records, six_rows
+from sfumato.measures.oracle import six_records, six_rows
 from sfumato.measures.privacy.risk import expected_risk
 from sfumato.measures.registry import measure
-from sfumato.measures.suppression import budget, suppress_below, suppress_planned, suppress_within
+from sfumato.measures.suppression import budget, suppress_below, suppress_within
 from sfumato.measures.thresholds import suppress_failing
 from sfumato.plans.recodings import at_level, at_levels
 from sfumato.tables.domain import domain_of
@@ -254,7 +255,7 @@ def test_planned_suppression_with_wildcards_goes_on_until_all_that_is_left_meets
     places = [list(zip(*classes.groups.tolist(), strict=True)).index(each) for each in [(0, 1), (0, 2), (2, 0), (1, 0)]]
     assert classes.rows[places].tolist() == [2, 1, 1, 2]
     assert classes.size[places].tolist() == [3, 4, 4, 3]
-    left = suppress_planned(classes, 3, 2)
+    left = suppress_below(classes, 3, 2)
     assert left.suppressed[places].tolist() == [True, True, False, False]
     assert left.size[places].tolist()[2:] == [3, 3]
 

@@ -14,7 +14,7 @@ import sfumato as sf
 from sfumato.measures.classes import classify
 from sfumato.measures.histograms import Histograms, histograms_of
 from sfumato.measures.registry import measure
-from sfumato.measures.suppression import suppress_planned
+from sfumato.measures.suppression import suppress_below
 from sfumato.plans.recodings import LevelPlan
 
 
@@ -30,7 +30,7 @@ def test_every_option_is_what_classifying_and_suppressing_gives(data: st.DataObj
     whole = classify(table, plan.recoding(table), tuple(weights.values()))
     seen = set()
     for i in range(len(options.k)):
-        kept = suppress_planned(whole, int(options.suppress_below[i]), int(options.diversity_below[i]))
+        kept = suppress_below(whole, int(options.suppress_below[i]), int(options.diversity_below[i]))
         assert kept.suppressed_rows == options.suppressed[i] <= most
         assert measure("k").value(kept) == options.k[i]
         assert measure("distinct_l").value(kept) == options.l[i]

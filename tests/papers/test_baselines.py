@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.errors import InputError, StudyError, UnreachableError
 from sfumato.measures.classes import classify
 from sfumato.measures.registry import measure
-from sfumato.measures.suppression import budget, suppress_planned
+from sfumato.measures.suppression import budget, suppress_below
 from sfumato.methods.lattice.rollup import RollUp
 from sfumato.papers.baselines_page import baselines_page, sentences
 from sfumato.papers.cuts import paper_setting
@@ -105,7 +105,7 @@ def test_levels_against_every_node(data: st.DataObject) -> None:
     best, simple = found.row("lattice_optimum", k), found.row("datafly", k)
     losses = []
     for node in RollUp(table).all_nodes.tolist():
-        classes = suppress_planned(classify(table, at_levels(table, node)), k, l)
+        classes = suppress_below(classify(table, at_levels(table, node)), k, l)
         if classes.suppressed_rows <= most and classes.kept.any():
             losses.append(measure("general_loss").value(classes) / (len(table.domains) * table.records))
     assert best.loss == pytest.approx(min(losses))

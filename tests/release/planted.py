@@ -25,7 +25,7 @@ from tests.release.fronts import ANYTHING
 import sfumato as sf
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.classes import classify
-from sfumato.measures.suppression import suppress_planned
+from sfumato.measures.suppression import suppress_below
 from sfumato.plans.recodings import Plan
 from sfumato.release.publish import Release
 from sfumato.release.readback import loss_of, measures_of
@@ -100,7 +100,7 @@ def front_with(study: sf.Study, plan: Plan, names: Sequence[str] = ("k", "genera
     """A front with one plan, measured on the frequency table."""
     table, measures = study.table(), measures_of(study)
     classes = classify(table, plan.recoding(table), study.weights_for(table))
-    classes = suppress_planned(classes, plan.suppress_below, plan.diversity_below)
+    classes = suppress_below(classes, plan.suppress_below, plan.diversity_below)
     values = {name: measures[name].value(classes) for name in names}
     return Front(
         study,

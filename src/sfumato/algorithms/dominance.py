@@ -36,11 +36,16 @@ def non_dominated(values: Floats) -> Flags:
     >>> non_dominated(np.array([[1.0, 2.0], [2.0, 1.0], [2.0, 2.0]])).tolist()
     [True, True, False]
     """
-    if len(values) == 0:
+    return _non_dominated(values, equal=True)
+
+
+def _non_dominated(values: Floats, equal: bool) -> Flags:
+    if not len(values):
         return np.zeros(0, dtype=np.bool_)
     if values.shape[1] == 1:
-        return np.asarray(values[:, 0] == values[:, 0].min())
-    return np.asarray(moocore.is_nondominated(_finite(values), keep_weakly=True), dtype=np.bool_)
+        value = values[:, 0]
+        return np.asarray(value == value.min() if equal else np.arange(len(value)) == value.argmin())
+    return np.asarray(moocore.is_nondominated(_finite(values), keep_weakly=equal), dtype=np.bool_)
 
 
 def _finite(values: Floats) -> Floats:
@@ -66,11 +71,7 @@ def first_non_dominated(values: Floats) -> Flags:
     >>> first_non_dominated(np.array([[1.0, 2.0], [1.0, 2.0], [2.0, 1.0]])).tolist()
     [True, False, True]
     """
-    if len(values) == 0:
-        return np.zeros(0, dtype=np.bool_)
-    if values.shape[1] == 1:
-        return np.asarray(np.arange(len(values)) == values[:, 0].argmin())
-    return np.asarray(moocore.is_nondominated(_finite(values), keep_weakly=False), dtype=np.bool_)
+    return _non_dominated(values, equal=False)
 
 
 def ranks(values: Floats) -> Counts64:
@@ -82,11 +83,6 @@ def ranks(values: Floats) -> Counts64:
     if values.shape[1] == 1:
         return np.asarray(np.unique(values[:, 0], return_inverse=True)[1], dtype=np.int64)
     return np.asarray(moocore.pareto_rank(np.ascontiguousarray(values)), dtype=np.int64)
-
-
-def dominates(left: Floats, right: Floats) -> bool:
-    """Return whether the left point is no worse in all objectives and better in one."""
-    return bool(np.all(left <= right) and np.any(left < right))
 
 
 def hypervolume(values: Floats, reference: Floats) -> float:

@@ -39,10 +39,9 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """The proof that a front is complete: the state of every node, and the bounds of those that were excluded."""
+    """The proof that a front is complete: the state of every node."""
 
     state: Codes
-    bounds: Floats
     names: tuple[str, ...]
     limits: tuple[str, ...]
     releases: int
@@ -80,10 +79,7 @@ def exact(
     """
     shape, size = memory.shape, int(np.prod(memory.shape))
     state = np.zeros(size, dtype=np.int32)
-    best = np.full((len(bounds), size), -np.inf)
-    for column, bound in enumerate(bounds):
-        if bound.known is not None:
-            best[column] = bound.known
+    best = np.stack([np.full(size, -np.inf) if bound.known is None else bound.known for bound in bounds])
     grid = np.array(np.unravel_index(np.arange(size), shape), dtype=np.int32).T
     chosen = np.unique(np.array([0, size - 1]))  # the finest and the coarsest node are each on some front
     archive: Floats | None = None
@@ -101,17 +97,15 @@ def exact(
         _exclude(archive, bounds, best, state)
         undecided = np.flatnonzero(state == OPEN)
         if not len(undecided) or stop(memory.count, len(undecided)):
-            objectives = tuple(bound.name for bound in bounds[: result.values.shape[1]])
+            names = tuple(bound.name for bound in bounds[: result.values.shape[1]])
             limits = tuple(bound.name for bound in bounds if bound.limit is not None)
-            return Certificate(state, best, objectives, limits, len(result.values))
+            return Certificate(state, names, limits, len(result.values))
         number = min(max(batch, len(undecided) // SHARE), len(undecided))
+        first = undecided[:0]
         if result.values.shape[1] == 1 and bounds[0].known is not None:
             # With one objective and a known bound, some of the most promising nodes give a point that excludes many.
             first = undecided[np.argsort(best[0, undecided], kind="stable")[:PROMISING]]
-            chosen = np.union1d(first, rng.choice(undecided, max(number - len(first), 1), replace=False))
-        else:
-            chosen = rng.choice(undecided, number, replace=False)
-        chosen = np.sort(chosen)
+        chosen = np.union1d(first, rng.choice(undecided, max(number - len(first), 1), replace=False))
 
 
 def front_of(evaluated: Evaluated) -> Counts64:

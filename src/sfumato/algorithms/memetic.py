@@ -110,10 +110,8 @@ class Archive:
         return undominated
 
 
-NEARBY, FARTHER = (
-    3,
-    12,
-)  # most steps along the front from the target to the member that is rebuilt, and to its mate
+# Most steps along the front from the target to the member that is rebuilt, and to its mate.
+NEARBY, FARTHER = 3, 12
 
 
 class Neighbours(Protocol):
@@ -258,14 +256,11 @@ def step(problem: Problem, settings: Settings, state: State) -> None:
     chosen = order[tournament(rank, crowd, settings.population, rng)]
     children, fitness = evaluate(problem, state, problem.offspring(state.population[chosen], rng))
     pool, values = [state.population, children], [state.fitness, fitness]
-    if settings.sweeps and len(state.archive):
-        bits, fitness = improve(problem, settings, state)
-        pool.append(bits)
-        values.append(fitness)
-    if settings.rebuilds and len(state.archive):
-        result, fitness = rebuild(problem, settings, state)
-        pool.append(result)
-        values.append(fitness)
+    for wanted, local_search in ((settings.sweeps, improve), (settings.rebuilds, rebuild)):
+        if wanted and len(state.archive):
+            bits, fitness = local_search(problem, settings, state)
+            pool.append(bits)
+            values.append(fitness)
     everyone, fitness = np.vstack(pool), np.vstack(values)
     best, _, _ = survivors(fitness, settings.population)
     state.population, state.fitness = everyone[best], fitness[best]
@@ -355,12 +350,7 @@ def _walk(walker: Walker, moves: Neighbours, values: Floats, archive: Archive) -
     walker.bits = moves.made(np.array([np.argmin(short)]))[0]
 
 
-def run(
-    problem: Problem,
-    settings: Settings,
-    state: State,
-    tell: Callable[[State], bool] | None = None,
-) -> State:
+def run(problem: Problem, settings: Settings, state: State, tell: Callable[[State], bool] | None = None) -> State:
     """Run all generations, or until `tell` returns that the run is to stop."""
     while state.generation < settings.generations:
         step(problem, settings, state)

@@ -67,15 +67,12 @@ def pbg_ea(
     for _ in range(iterations):
         if stop(memory.count) or idle >= PATIENCE:
             break
-        if hints is not None and _visit(memory, archive, archive.members, population, hints, rng):
-            continue
-        if (
-            hints is not None
-            and second
-            and _visit(memory, archive, _runners_up(memory, archive), population, hints, rng)
-        ):
-            second = False
-            continue
+        if hints is not None:
+            if _visit(memory, archive, archive.members, population, hints, rng):
+                continue
+            if second and _visit(memory, archive, _runners_up(memory, archive), population, hints, rng):
+                second = False
+                continue
         second = True
         before = list(archive.members)
         # A node that is both a parent and a member of the archive is drawn with twice the probability.

@@ -30,7 +30,7 @@ from sfumato.errors import MeasureError, counted, shortened
 from sfumato.measures.classes import EXEMPT, ClassTable, classify
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import K, headlines, measure, with_settings
-from sfumato.measures.units import sentence_of, title_of
+from sfumato.measures.units import texts_of
 from sfumato.plans.recodings import without
 from sfumato.study import Study
 
@@ -103,21 +103,16 @@ class Figure:
     def __repr__(self) -> str:
         return f"<{self.measure.name} = {short(self.value)}>"
 
-    def as_dict(self) -> dict[str, Any]:
-        measure = self.measure
-        entries: dict[str, Any] = {"value": self.value, "direction": measure.direction, "kind": measure.kind}
+    def as_dict(self) -> dict[str, object]:
+        measure, quantiles = self.measure, dict(self.quantiles or {})
+        entries: dict[str, object] = {"value": self.value, "direction": measure.direction, "kind": measure.kind}
         if self.reason is None:
-            entries |= {
-                "worst": self.worst,
-                "mean": self.mean,
-                "sum": self.total,
-                "quantiles": dict(self.quantiles or {}),
-            }
+            entries |= {"worst": self.worst, "mean": self.mean, "sum": self.total, "quantiles": quantiles}
         if self.columns:
             entries["columns"] = dict(self.columns)
         if measure.parameters:
             entries["parameters"] = dict(measure.parameters)
-        entries |= {"title": measure.title, "sentence": measure.sentence}
+        entries |= {"title": measure.about.title, "sentence": measure.about.sentence}
         if self.reason is not None:
             entries["reason"] = self.reason
         return without_infinities(entries)
@@ -180,22 +175,23 @@ class Audit:
         Returns:
             A frame.
         """
-        some = [(name, figure, figure.measure) for name, figure in self.figures.items()]
-        columns: dict[str, list[Any]] = {
-            "measure": [name for name, _, _ in some],
-            "value": [figure.value for _, figure, _ in some],
-            "kind": [result.kind for _, _, result in some],
-            "better": ["more" if result.direction == "max" else "less" for _, _, result in some],
-            "worst": [figure.worst for _, figure, _ in some],
-            "mean": [figure.mean for _, figure, _ in some],
-            "title": [title_of(result, self.persons is not None) for _, _, result in some],
-            "says": [figure.reason or sentence_of(result, self.persons is not None) for _, figure, result in some],
+        some = list(self.figures.values())
+        texts = [texts_of(figure.measure, self.persons is not None) for figure in some]
+        columns: dict[str, list[object]] = {
+            "measure": list(self.figures),
+            "value": [figure.value for figure in some],
+            "kind": [figure.measure.kind for figure in some],
+            "better": ["more" if figure.measure.direction == "max" else "less" for figure in some],
+            "worst": [figure.worst for figure in some],
+            "mean": [figure.mean for figure in some],
+            "title": [about.title for about in texts],
+            "says": [figure.reason or about.sentence for figure, about in zip(some, texts, strict=True)],
         }
         return to_frame(columns, kind or self.frame_kind)
 
     def _repr_html_(self) -> str:
         heads = [result for result in headlines() if self.figures[result.name].value is not None]
-        rows = [[result.title, short(self.figures[result.name].value)] for result in heads]
+        rows = [[result.about.title, short(self.figures[result.name].value)] for result in heads]
         risky = sorted(self.contributions, key=lambda result: -result.marketer_risk)
         rows += [["riskiest columns", ", ".join(result.column for result in risky[:4])]]
         size, records = self.classes.size[self.classes.kept], self.classes.rows[self.classes.kept]
@@ -240,31 +236,30 @@ class Audit:
         records = np.bincount(size_of, weights=self.classes.rows[kept])
         return 1.0 / sizes, np.cumsum(records) / self.classes.records
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the audit as values of JSON. Infinities are null and are listed by name.
 
         Returns:
             A dictionary.
         """
         table = self.classes.table
-        risk = {c.column: c for c in self.contributions}
-        columns: dict[str, Any] = {}
+        risk = {figures.pop("column"): figures for figures in map(asdict, self.contributions)}
+        columns: dict[str, object] = {}
         for domain in table.domains:
-            added = risk[domain.name]
             columns[domain.name] = {
                 "role": "quasi_identifier",
                 "distinct": int(np.count_nonzero(domain.counts)),
                 "levels": domain.hierarchy.height + 1 if domain.declared else None,
                 "generalized": domain.generalized,
                 "missing": int(domain.counts[domain.missing]) if domain.missing is not None else 0,
-                "risk_contribution": {name: value for name, value in asdict(added).items() if name != "column"},
+                "risk_contribution": risk[domain.name],
             }
         for name, values in table.sensitive.items():
             distinct = int(np.count_nonzero(values.domain.counts))
             columns[name] = {"role": "sensitive", "distinct": distinct, "distance": values.domain.distance}
         if table.label is not None:
-            name = table.label.domain.name
-            columns[name] = {"role": "label", "distinct": int(np.count_nonzero(table.label.domain.counts))}
+            label = table.label.domain
+            columns[label.name] = {"role": "label", "distinct": int(np.count_nonzero(label.counts))}
         sizes, number = self.histogram()
         return {
             "rows": table.rows,
@@ -339,15 +334,8 @@ def figure(classes: ClassTable, measure: Measure) -> Figure:
         measured = measured.limited(EXEMPT)  # a class in which nothing can be learned has no ℓ for the mean
     quantiles = dict(zip([f"{share:g}" for share in SHARES], measured.quantiles(SHARES), strict=True))
     named = {column: value for column, value in values.items() if column is not None}
-    return Figure(
-        measure,
-        values[worst],
-        measured.worst(measure.direction),
-        measured.mean(),
-        measured.total(),
-        quantiles,
-        named or None,
-    )
+    folds = measured.worst(measure.direction), measured.mean(), measured.total()
+    return Figure(measure, values[worst], *folds, quantiles, named or None)
 
 
 def _notes(classes: ClassTable) -> list[str]:

@@ -47,31 +47,30 @@ class Combination:
     unique: float
 
 
-@dataclass(frozen=True)
-class SinglingOut:
-    """The sets that single out most records, by size, and the number of rows in which they were searched."""
+def sets_that_single_out(
+    engine: Engine, source: Source, names: Sequence[str], rows: int
+) -> tuple[tuple[Combination, ...], int]:
+    """Return the sets of up to three columns that single out most records, by size, and the rows that were searched.
 
-    combinations: tuple[Combination, ...]
-    rows_searched: int
-
-
-def sets_that_single_out(engine: Engine, source: Source, names: Sequence[str], rows: int) -> SinglingOut:
-    """Search sets of up to three columns in the table `profiled`, which has the columns of a source as clean text."""
+    The table `profiled` has the columns of the source as clean text.
+    """
     if not names or rows < 2:
-        return SinglingOut((), rows)
-    pairs = max(len(names) * (len(names) - 1) // 2, 1)
-    wanted = min(max(WORK // pairs, LEAST_ROWS), MOST_ROWS)
-    step = -(-rows // wanted)
+        return (), rows
+    step = _step(len(names), rows)
     codes = _codes(engine, source, names, step)
-    chosen = _chosen(codes)
     sets = []
-    for places in chosen:
+    for places in _chosen(codes):
         columns = tuple(names[column] for column in places)
         cells = [source.column(name).sql for name in columns]
         share = uniqueness_of(engine, cells, "profiled").unique_share if step > 1 else _share(codes, places)
         sets.append(Combination(columns, share))
-    sets.sort(key=lambda one: (len(one.columns), -one.unique, one.columns))
-    return SinglingOut(tuple(sets), codes.shape[1])
+    return tuple(sorted(sets, key=lambda one: (len(one.columns), -one.unique, one.columns))), codes.shape[1]
+
+
+def _step(columns: int, rows: int) -> int:
+    """Return n such that every n-th row is few enough rows for all pairs of columns."""
+    pairs = max(columns * (columns - 1) // 2, 1)
+    return -(-rows // min(max(WORK // pairs, LEAST_ROWS), MOST_ROWS))
 
 
 def best_sets(codes: Counts64) -> list[tuple[tuple[int, ...], float]]:
@@ -84,9 +83,7 @@ def best_sets(codes: Counts64) -> list[tuple[tuple[int, ...], float]]:
     """
     if not codes.size:
         return []
-    pairs = max(len(codes) * (len(codes) - 1) // 2, 1)
-    step = -(-codes.shape[1] // min(max(WORK // pairs, LEAST_ROWS), MOST_ROWS))
-    some = codes[:, ::step]
+    some = codes[:, :: _step(*codes.shape)]
     return [(places, _share(some, places)) for places in _chosen(some)]
 
 
@@ -130,56 +127,39 @@ def _unique(key: Counts64) -> int:
     top = int(key.max()) + 1
     if top <= 4 * len(key):
         return int(np.count_nonzero(np.bincount(key, minlength=top) == 1))
-    ordered = np.sort(key)
-    new = np.concatenate([[True], ordered[1:] != ordered[:-1], [True]])
-    return int(np.count_nonzero(new[1:] & new[:-1]))
+    return int(np.count_nonzero(np.unique(key, return_counts=True)[1] == 1))
 
 
-def first_run_file(
-    source: Source,
-    columns: Sequence[tuple[ColumnProfile, Suggestion]],
-    *,
-    path: str,
-    password_file: str | None,
-    codebook: str | None = None,
-    na: Sequence[str],
-    candidates: Mapping[str, Sequence[str]],
-    costs: Mapping[str, MissingCost],
-    complete: int,
-) -> str:
+def first_run_file(found: Inspection, path: str, password_file: str | None, codebook: str | None) -> str:
     """Return the text of a run file. A column without a suggestion has no role, so no command runs until it has one."""
-    undecided = sum(suggestion.role is None for _, suggestion in columns)
+    source, rows, undecided = found.source, found.rows, len(found.undecided)
     head = ["A first run file. The roles are suggestions: check each line and correct it where needed."]
     if undecided:
         head.append(
             f"{counted(undecided, 'column')} {'has' if undecided == 1 else 'have'} no role yet: nothing runs until "
             "each has one. Remove the # and write a role."
         )
-    rows = columns[0][0].rows
     rule = Noted(
         "category",
-        f'category | drop | wildcard; "drop" would leave out {rows - complete:,} of {rows:,} rows',
-        _candidates(candidates, costs),
+        f'category | drop | wildcard; "drop" would leave out {rows - found.complete:,} of {rows:,} rows',
+        _candidates(found.missing_candidates, found.missing_costs),
     )
     declared = [n for n in source.names if (about := source.codebook.column(n)).missing or about.ranges]
     applied = f"The codebook declares missing codes for {shortened(map(_shown, declared))}: they are applied."
-    na_words = Noted(list(na), "codes for missing values, in addition to empty cells", [applied] if declared else [])
+    na = Noted(found.na_words, "codes for missing values, in addition to empty cells", [applied] if declared else [])
+    columns = {column.name: _column(column, suggestion) for column, suggestion in found.described}
     settings = {
         "version": 1,
-        "data": _data(source, path, password_file, codebook) | {"na": na_words, "missing": rule},
-        "columns": Noted(
-            {column.name: _column(column, suggestion) for column, suggestion in columns},
-            above=[f"Roles: {', '.join(Role)}."],
-        ),
+        "data": _data(source, path, password_file, codebook) | {"na": na, "missing": rule},
+        "columns": Noted(columns, above=[f"Roles: {', '.join(Role)}."]),
     }
     return toml_text(settings, head)
 
 
-def _data(source: Source, path: str, password_file: str | None, codebook: str | None) -> dict[str, Any]:
+def _data(source: Source, path: str, password_file: str | None, codebook: str | None) -> dict[str, object]:
     """Return the first part of the section [data]: all settings that reading the table needs, with none to detect."""
     asked = {"path": path, "table": source.settings.table, "query": source.settings.query}
-    asked |= {"password_file": password_file}
-    settings: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
+    settings: dict[str, object] = _given(asked | {"password_file": password_file})
     dialect = source.dialect
     if dialect is not None:
         settings["separator"] = dialect.separator
@@ -191,11 +171,14 @@ def _data(source: Source, path: str, password_file: str | None, codebook: str | 
             settings["encoding"] = Noted(dialect.encoding, "detected; check that letters such as é and ß look right")
         if not dialect.header:
             settings["header"] = False
-    own = {"sheet": source.settings.sheet, "header_row": source.settings.header_row, "codebook": codebook}
-    settings |= {key: value for key, value in own.items() if value is not None}
+    settings |= _given({"sheet": source.settings.sheet, "header_row": source.settings.header_row, "codebook": codebook})
     if source.settings.names is not None or (dialect is not None and not dialect.header):
         settings["names"] = Noted(list(source.names), "change them to your own")
     return settings
+
+
+def _given(settings: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in settings.items() if value is not None}
 
 
 def _candidates(candidates: Mapping[str, Sequence[str]], costs: Mapping[str, MissingCost]) -> list[str]:
@@ -232,7 +215,7 @@ def _shown(name: str) -> str:
     return name if name.isprintable() else toml_value(name)
 
 
-def recipe(column: ColumnProfile) -> dict[str, Any]:
+def recipe(column: ColumnProfile) -> dict[str, object]:
     """Return a first hierarchy for a column."""
     if column.kind == "date":
         return {"build": "date"}
@@ -279,7 +262,12 @@ class Inspection:
     @property
     def undecided(self) -> list[str]:
         """Return the columns without a suggested role. No command runs until each has one."""
-        return [c.name for c, s in zip(self.columns, self.suggestions, strict=True) if s.role is None]
+        return [column.name for column, suggestion in self.described if suggestion.role is None]
+
+    @property
+    def described(self) -> list[tuple[ColumnProfile, Suggestion]]:
+        """Return each column with its suggestion."""
+        return list(zip(self.columns, self.suggestions, strict=True))
 
     @property
     def na_words(self) -> list[str]:
@@ -290,21 +278,20 @@ class Inspection:
     def missing_candidates(self) -> dict[str, list[str]]:
         """Return the values that may mean missing, with their columns. A value in `na` means it in every column."""
         candidates: dict[str, list[str]] = {}
-        for column, suggestion in zip(self.columns, self.suggestions, strict=True):
+        for column, suggestion in self.described:
             for word in column.candidates if suggestion is not LEFT_OUT else ():
                 candidates.setdefault(word, []).append(column.name)
         return candidates
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the inspection as values of JSON.
 
         Returns:
             The inspection as `sfumato inspect --json` prints it.
         """
-        described = zip(self.columns, self.suggestions, strict=True)
         return {
             "rows": self.rows,
-            "columns": {column.name: column.as_dict() | suggestion.as_dict() for column, suggestion in described},
+            "columns": {column.name: column.as_dict() | suggested.as_dict() for column, suggested in self.described},
             "undecided": self.undecided,
             "missing_codes": {word: cost.as_dict() for word, cost in self.missing_costs.items()},
             "repeating": [each.as_dict() for each in self.repeating],
@@ -325,17 +312,7 @@ class Inspection:
         Returns:
             The text of a run file, with every suggestion and its reason.
         """
-        return first_run_file(
-            self.source,
-            list(zip(self.columns, self.suggestions, strict=True)),
-            path=path,
-            password_file=password_file,
-            codebook=codebook,
-            na=self.na_words,
-            candidates=self.missing_candidates,
-            costs=self.missing_costs,
-            complete=self.complete,
-        )
+        return first_run_file(self, path, password_file, codebook)
 
 
 LEFT_OUT = Suggestion(Role.DROP, "not among the columns to keep")
@@ -360,40 +337,34 @@ def inspect(
     if is_frame(table):
         source = open_source(DataSettings.checked(path=IN_MEMORY, **settings), frame=Frame(table))
     else:
-        source = open_source(
-            DataSettings.checked(path=str(table), **({"encoding": "auto", "header": "auto"} | settings))
-        )
+        detected = {"encoding": "auto", "header": "auto"} | settings
+        source = open_source(DataSettings.checked(path=str(table), **detected))
     with open_engine("duckdb", options) as engine:
         columns = profile(engine, source)
         suggested = suggest_all(columns)
         found = repeating_in(engine, source, columns, suggested)
         suggestions = with_holders(_kept(suggested, columns, keep), columns, found)
-        leaving = _leaving(columns, suggestions)
-        singled = sets_that_single_out(engine, source, leaving, columns[0].rows)
+        described = list(zip(columns, suggestions, strict=True))
+        leaving = [column.name for column, one in described if one.role is None or one.role.released]
+        combinations, searched = sets_that_single_out(engine, source, leaving, columns[0].rows)
         cells = [source.column(name).sql for name in leaving]
-        everything = uniqueness_of(engine, cells, "profiled")
-        numbers = [c.name for c, one in zip(columns, suggestions, strict=True) if one.role is Role.UNIT]
-        unit = source.column(numbers[0]).sql if numbers else None
-        persons = None if unit is None else uniqueness_in_units(engine, cells, "profiled", unit)
-        measured = [c.name for c, s in zip(columns, suggestions, strict=True) if s.role is None or s.role.measured]
-        words = {word for column in columns for word in column.na_words} | set(source.settings.na)
-        complete = complete_rows(engine, source, measured, sorted(words))
-        told = [column for column, suggestion in zip(columns, suggestions, strict=True) if suggestion is not LEFT_OUT]
-        candidates = sorted({word for column in told for word in column.candidates})
-        keyed = [c.name for c, s in zip(columns, suggestions, strict=True) if s.role is None or s.role in KEYED]
-        costs = missing_costs(engine, source, candidates, keyed, sorted(words))
-    return Inspection(
-        source=source,
-        columns=tuple(columns),
-        suggestions=tuple(suggestions),
-        combinations=singled.combinations,
-        rows_searched=singled.rows_searched,
-        everything=everything,
-        complete=complete,
-        missing_costs=costs,
-        repeating=tuple(found),
-        persons=persons,
-    )
+        numbers = [source.column(column.name).sql for column, one in described if one.role is Role.UNIT]
+        measured = [column.name for column, one in described if one.role is None or one.role.measured]
+        keyed = [column.name for column, one in described if one.role is None or one.role in KEYED]
+        words = sorted({word for column in columns for word in column.na_words} | set(source.settings.na))
+        candidates = {word for column, one in described if one is not LEFT_OUT for word in column.candidates}
+        return Inspection(
+            source=source,
+            columns=tuple(columns),
+            suggestions=tuple(suggestions),
+            combinations=combinations,
+            rows_searched=searched,
+            everything=uniqueness_of(engine, cells, "profiled"),
+            persons=uniqueness_in_units(engine, cells, "profiled", numbers[0]) if numbers else None,
+            complete=complete_rows(engine, source, measured, words),
+            missing_costs=missing_costs(engine, source, sorted(candidates), keyed, words),
+            repeating=tuple(found),
+        )
 
 
 def repeating_in(
@@ -402,11 +373,6 @@ def repeating_in(
     """Return the columns of a profiled table that number persons or households and repeat, by suggested roles."""
     roles = {column.name: one.role for column, one in zip(columns, suggestions, strict=True)}
     return repeating(engine, source, roles, "profiled", {column.name: column.sql for column in source.columns})
-
-
-def _leaving(columns: Sequence[ColumnProfile], suggestions: Sequence[Suggestion]) -> list[str]:
-    """Return the columns that may be released, by suggested roles."""
-    return [c.name for c, s in zip(columns, suggestions, strict=True) if s.role is None or s.role.released]
 
 
 def _kept(

@@ -5,9 +5,9 @@ Figures of risk count quasi-identifiers. An attacker may know other released col
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from sfumato.base.progress import stage
 from sfumato.base.text import percent
@@ -15,6 +15,7 @@ from sfumato.data.cells import MISSING, as_seen, cleaned, numeric
 from sfumato.data.engine import Engine, open_engine
 from sfumato.data.settings import Role
 from sfumato.data.source import Source, quoted
+from sfumato.plans.recodings import JsonObject
 from sfumato.study import Study
 
 MOSTLY = 0.95  # the share of different values that makes a column one of numbers, or of dates
@@ -54,11 +55,10 @@ class OwnValues:
     counted: str = "records"
 
     @classmethod
-    def from_dict(cls, column: str, given: Mapping[str, Any]) -> OwnValues:
+    def from_dict(cls, column: str, given: JsonObject) -> OwnValues:
         """Return the figures of a dictionary of `as_dict`."""
-        kind: Kind = given["kind"]
-        records, distinct, unique = (int(given[name]) for name in ("records", "distinct", "unique"))
-        return cls(column, kind, records, distinct, unique, str(given.get("counted", "records")))
+        numbers = {name: int(given[name]) for name in ("records", "distinct", "unique")}
+        return cls(column, given["kind"], **numbers, counted=str(given.get("counted", "records")))
 
     @property
     def share(self) -> float:
@@ -73,7 +73,7 @@ class OwnValues:
         """Return whether the column alone singles out more than a share of the records."""
         return self.share > limit and not self.category
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             **({} if self.counted == "records" else {"counted": self.counted}),
             "kind": self.kind,
@@ -100,31 +100,17 @@ def own_values(
     """
     if not names:
         return ()
-    keys = [f"o{position}" for position in range(len(names))]
-    cells = [
-        f"coalesce({as_seen(source, source.column(name))}, {quoted(MISSING)}) AS {key}"
-        for name, key in zip(names, keys, strict=True)
-    ]
-    sets = ", ".join(f"({key})" for key in keys)
-    which = " ".join(f"WHEN grouping({key}) = 0 THEN {position}" for position, key in enumerate(keys))
-    present = f"v <> {quoted(MISSING)}"
-    holders = "count(*) AS n, 0 AS u" if unit is None else "count(DISTINCT person) AS n, min(person) AS u"
-    cells += [] if unit is None else [f"{unit} AS person"]
-    grouped = (
-        f"SELECT CASE {which} END AS g, coalesce({', '.join([*keys, quoted(MISSING)])}) AS v, {holders} "
-        f"FROM (SELECT {', '.join(cells)} FROM {view}) AS t GROUP BY GROUPING SETS ({sets})"
-    )
+    present, total = f"v <> {quoted(MISSING)}", "CAST(sum(n) AS BIGINT)"
     alone = f"CASE WHEN {present} AND n = 1 THEN {'1' if unit is None else 'u'} END"
-    total = "CAST(sum(n) AS BIGINT)"
     if unit is not None:
-        total = str(int(engine.rows(f"SELECT count(DISTINCT {unit}) FROM {view}")[0][0]))
+        alone, total = f"DISTINCT {alone}", str(int(engine.rows(f"SELECT count(DISTINCT {unit}) FROM {view}")[0][0]))
     dated = " OR ".join(f"trimmed(v) LIKE {quoted(form)}" for form in DATES)
     number = numeric(source, "trimmed(v)")
     found = engine.rows(
-        f"SELECT g, {total}, count(CASE WHEN {present} THEN 1 END), "
-        f"count({'' if unit is None else 'DISTINCT '}{alone}), "
+        f"SELECT g, {total}, count(CASE WHEN {present} THEN 1 END), count({alone}), "
         f"count(CASE WHEN {present} AND {number} IS NOT NULL THEN 1 END), "
-        f"count(CASE WHEN {present} AND ({dated}) THEN 1 END) FROM ({grouped}) AS s GROUP BY g ORDER BY g"
+        f"count(CASE WHEN {present} AND ({dated}) THEN 1 END) "
+        f"FROM ({_holders_of_values(source, names, view, unit)}) AS s GROUP BY g ORDER BY g"
     )
     return tuple(
         OwnValues(
@@ -137,6 +123,23 @@ def own_values(
         )
         for g, records, distinct, once, numbers, dates in found
         if once
+    )
+
+
+def _holders_of_values(source: Source, names: Sequence[str], view: str, unit: str | None) -> str:
+    """Return SQL for the number n of records or units with each value v of each column g, and one of the units, u."""
+    keys = [f"o{position}" for position in range(len(names))]
+    cells = [
+        f"coalesce({as_seen(source, source.column(name))}, {quoted(MISSING)}) AS {key}"
+        for name, key in zip(names, keys, strict=True)
+    ]
+    sets = ", ".join(f"({key})" for key in keys)
+    which = " ".join(f"WHEN grouping({key}) = 0 THEN {position}" for position, key in enumerate(keys))
+    holders = "count(*) AS n, 0 AS u" if unit is None else "count(DISTINCT person) AS n, min(person) AS u"
+    cells += [] if unit is None else [f"{unit} AS person"]
+    return (
+        f"SELECT CASE {which} END AS g, coalesce({', '.join([*keys, quoted(MISSING)])}) AS v, {holders} "
+        f"FROM (SELECT {', '.join(cells)} FROM {view}) AS t GROUP BY GROUPING SETS ({sets})"
     )
 
 
@@ -200,6 +203,7 @@ def identifying_sentence(one: OwnValues, limit: float) -> str:
     )
 
 
+CLASSES = ("columns", "records", "classes", "unique", "smallest")  # the figures of `Uniqueness`
 COUNTED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.LABEL)
 
 
@@ -232,22 +236,14 @@ class Uniqueness:
         return self.classes / max(self.records, 1) if self.expected is None else self.expected
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Uniqueness:
+    def from_dict(cls, given: JsonObject) -> Uniqueness:
         """Return the figures of a dictionary of `as_dict`. The expected share is kept as stated."""
-        columns, records, classes = (int(given[name]) for name in ("columns", "records", "classes"))
-        unique, smallest = int(given["unique"]), int(given["smallest"])
-        return cls(columns, records, classes, unique, smallest, float(given["expected_correct_matches"]))
+        figures = {name: int(given[name]) for name in CLASSES}
+        return cls(**figures, expected=float(given["expected_correct_matches"]))
 
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "columns": self.columns,
-            "records": self.records,
-            "classes": self.classes,
-            "unique": self.unique,
-            "smallest": self.smallest,
-            "unique_share": self.unique_share,
-            "expected_correct_matches": self.matches,
-        }
+    def as_dict(self) -> dict[str, object]:
+        figures = {name: getattr(self, name) for name in CLASSES}
+        return figures | {"unique_share": self.unique_share, "expected_correct_matches": self.matches}
 
 
 @dataclass(frozen=True)
@@ -265,7 +261,7 @@ class WholeFile:
     own: tuple[OwnValues, ...] = ()
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> WholeFile:
+    def from_dict(cls, given: JsonObject) -> WholeFile:
         """Return the figures of a dictionary of `as_dict`."""
         everything, known = given["all_columns"], given["quasi_identifiers_and_kept"]
         uncounted = tuple(map(str, given["columns_in_no_figure"]))
@@ -273,7 +269,7 @@ class WholeFile:
         counted = given.get("counted", "records")
         return cls(Uniqueness.from_dict(everything), Uniqueness.from_dict(known), uncounted, counted, own)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             **({} if self.counted == "records" else {"counted": self.counted}),
             "all_columns": self.everything.as_dict(),

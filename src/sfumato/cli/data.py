@@ -16,13 +16,13 @@ from sfumato.errors import counted, shortened
 if TYPE_CHECKING:
     from sfumato.auditing.audit import Audit, Figure, audit
     from sfumato.auditing.inspect import Inspection, inspect
-    from sfumato.measures.units import title_of
+    from sfumato.measures.units import texts_of
     from sfumato.report.audit_page import audit_page
     from sfumato.study import read, write_run_file
 else:
     audit = later("sfumato.auditing.audit", "audit")
     inspect = later("sfumato.auditing.inspect", "inspect")
-    title_of = later("sfumato.measures.units", "title_of")
+    texts_of = later("sfumato.measures.units", "texts_of")
     audit_page = later("sfumato.report.audit_page", "audit_page")
     read = later("sfumato.study", "read")
     write_run_file = later("sfumato.study", "write_run_file")
@@ -218,7 +218,7 @@ def _print_audit(audited: Audit) -> None:
                 continue
             better = "↑" if measure.direction == "max" else "↓"
             rest = figure.reason or _by_column(figure)
-            shown = title_of(measure, persons)
+            shown = texts_of(measure, persons).title
             rows.append([measure.name, shown, better, number(figure.value), number(figure.mean), rest])
         mean = "mean per person" if persons and kind == "privacy" else "mean per record"
         table(title, ["name", "measure", "better", "value", mean, ""], rows, right={3, 4})

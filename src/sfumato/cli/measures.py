@@ -28,7 +28,7 @@ def list_measures(as_json: AsJson = False, markdown: Markdown = False) -> None:
         return
     for kind in ("privacy", "loss"):
         rows = [
-            [", ".join(m.names), "more" if m.direction == "max" else "less", m.sentence]
+            [", ".join(m.names), "more" if m.direction == "max" else "less", m.about.sentence]
             for m in measures.values()
             if m.kind == kind
         ]

@@ -36,7 +36,7 @@ from sfumato.decide.sentences import (
 )
 from sfumato.errors import InputError, MeasureError
 from sfumato.front import Front, Objective
-from sfumato.measures.measure import Form
+from sfumato.measures.fast_paths import Form
 from sfumato.measures.registry import DISTINCT_L, PROSECUTOR_RISK, K, measure
 from sfumato.plans.recodings import LevelPlan
 from sfumato.study import Study
@@ -104,7 +104,7 @@ def better_searches(front: Front, max_suppression: float, folder: Path | None) -
     limit = max_suppression if max_suppression < 1 else 0.1
     measures = [measure(objective.name) for objective in front.objectives]
     result = {}
-    if not (any(each.histogram is Form.MEAN_SIZE for each in measures) and usual == 0):
+    if not (any(each.fast.histogram is Form.MEAN_SIZE for each in measures) and usual == 0):
         result[1] = search_command(0.0, folder, problem=1)
     if not (K in measures and DISTINCT_L not in measures and usual == limit):
         result[2] = search_command(limit, folder, problem=2)

@@ -94,7 +94,7 @@ def bands_figure(front: Front) -> Markup | None:
         [*band_traces(front), shown],
         {"title": "information loss, %", "range": [0, 104 * width]},
         {
-            "title": known_measures()[K.name].title,
+            "title": known_measures()[K.name].about.title,
             "type": "log",
             "range": [log10(max(min(k for k, _ in levels), 1.0)) - 0.05, log10(top)],
             "tickvals": ticks,
@@ -163,7 +163,7 @@ def map_page(
         partitions=partitions_figure(front.point(shown), table),
         shown=shown,
         shown_says=_says(front.point(shown)),
-        heads=[known_measures()[o.name].title for o in front.objectives],
+        heads=[known_measures()[o.name].about.title for o in front.objectives],
         rows=rows,
         left_out=len(front.points) - len(rows),
         pairs=[
@@ -190,7 +190,7 @@ def map_figure(
     marker: Trace = {"color": ACCENT, "size": 8 if many < 150 else 6 if many < 600 else 5}
     if second is not None:
         values = [point.values[second.name] for point in front.points]
-        title = known_measures()[second.name].title
+        title = known_measures()[second.name].about.title
         marker |= {
             "color": values,
             "colorscale": SHADES,
@@ -215,11 +215,11 @@ def map_figure(
         traces.append(scatter(x, y, "markers", "the two extremes", text, marker=marker))
     if chosen is not None:
         traces.append(_chosen(front, first, chosen, f"chosen: point {chosen}"))
-    scale = known_measures()[first].scale
+    scale = known_measures()[first].about.scale
     return figure(
         traces,
         {"title": "information loss, %", "range": [-2, 102]},
-        {"title": known_measures()[first].title, "type": scale} | ({"dtick": 1} if scale == "log" else {}),
+        {"title": known_measures()[first].about.title, "type": scale} | ({"dtick": 1} if scale == "log" else {}),
         "map",
         height=480,
     )
@@ -232,7 +232,9 @@ def pair_figure(front: Front, name: str, chosen: int | None = None) -> Markup:
     traces = [scatter(x, y, "markers", "front", text, marker={"color": ACCENT, "size": 8})]
     if chosen is not None:
         traces.append(_chosen(front, name, chosen, f"point {chosen}"))
-    return figure(traces, {"title": "information loss, %"}, {"title": known_measures()[name].title}, f"map-{name}")
+    return figure(
+        traces, {"title": "information loss, %"}, {"title": known_measures()[name].about.title}, f"map-{name}"
+    )
 
 
 def _some(front: Front, chosen: int | None) -> list[int]:

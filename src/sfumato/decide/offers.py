@@ -15,7 +15,7 @@ from sfumato.base.arrays import Counts64, Flags, Floats
 from sfumato.errors import InputError, UnreachableError
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.classes import classify
-from sfumato.measures.measure import Form
+from sfumato.measures.fast_paths import Form
 from sfumato.measures.registry import (
     DISTINCT_L,
     GENERAL_LOSS,
@@ -128,7 +128,7 @@ def privacy_objective(front: Front, zero: bool, both: bool) -> Objective:
         measure = known_measures()[objective.name]
         if measure.kind != "privacy":
             continue
-        form = measure.histogram
+        form = measure.fast.histogram
         if form is None:
             return objective
         if both or (form.mean and not zero):

@@ -16,7 +16,7 @@ from sfumato.decide.limits import Aim, Limits, choices
 from sfumato.decide.offers import Offer, Offers
 from sfumato.decide.sentences import candidate_clause, cost_clause, k_and_l, objective_clause
 from sfumato.front import Objective
-from sfumato.measures.measure import Form
+from sfumato.measures.fast_paths import Form
 from sfumato.measures.registry import DISTINCT_L, OF_FORM
 
 LEAST_GAIN = np.log(1.1)  # a relaxation must gain a tenth more privacy

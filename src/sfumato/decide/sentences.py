@@ -16,7 +16,7 @@ from sfumato.decide.offers import Offer, Offers, offers_of, points_of
 from sfumato.errors import SfumatoError, UnreachableError, counted, shortened
 from sfumato.front import Front, Objective
 from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths
-from sfumato.measures.measure import Form
+from sfumato.measures.fast_paths import Form
 from sfumato.measures.registry import DISTINCT_L, GENERAL_LOSS, WEIGHTED_K, K
 from sfumato.plans.boxes import BoxPlan
 from sfumato.study.methods import METHODS

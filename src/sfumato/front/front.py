@@ -24,8 +24,9 @@ from sfumato.base.text import percent
 from sfumato.base.trust import note_input, seal
 from sfumato.errors import InputError, counted, shortened
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.fast_paths import Form
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
-from sfumato.measures.measure import Form, Measure
+from sfumato.measures.measure import Measure
 from sfumato.measures.registry import GENERALIZATION_LOSS, OF_FORM, SUPPRESSION_LOSS, K, known_measures
 from sfumato.plans.recodings import CutPlan, LevelPlan, Plan, RecodingPlan
 from sfumato.study import Study, read_kept
@@ -94,7 +95,7 @@ class Objective:
     @property
     def label(self) -> str:
         """The name for readers."""
-        return self.title or known_measures()[self.name].title
+        return self.title or known_measures()[self.name].about.title
 
     def as_dict(self) -> dict[str, object]:
         """Return the objective as JSON. `taken` is left out if it is measured on the released table.
@@ -278,7 +279,7 @@ class Front:
             A plotly figure.
         """
         first = self.objectives[0]
-        log = first.privacy is None and known_measures()[first.name].scale == "log"
+        log = first.privacy is None and known_measures()[first.name].about.scale == "log"
         traces: list[dict[str, Any]] = [
             {
                 "type": "scatter",
@@ -314,7 +315,7 @@ class Front:
             [float(point.values[first.name]) for point in self.points],
             x_title="information loss, %",
             y_title=first.label,
-            log=first.privacy is None and known_measures()[first.name].scale == "log",
+            log=first.privacy is None and known_measures()[first.name].about.scale == "log",
             mark=None if mark is None else (100 * mark[0], mark[1]),
         )
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -159,7 +158,7 @@ def require_room(prior: Floats, delta: float) -> None:
         )
 
 
-def attribute_figures(matrix: Floats, prior: Floats, groups: Sequence[Any]) -> tuple[float, float]:
+def attribute_figures(matrix: Floats, prior: Floats, groups: Sequence[str]) -> tuple[float, float]:
     """Return privacy and worst posterior of one attribute of a joint channel, whose values by category are `groups`.
 
     A channel over the product of attributes may protect the product well and one attribute badly, so both are stated.

@@ -22,6 +22,7 @@ from sfumato.plans.recodings import RecodingPlan
 from sfumato.tables.frequency import FrequencyTable
 
 MAX_RECODINGS = 1 << 24
+CELLS = ("size", "diversity", "records", "cost")  # the numbers of a cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,13 +124,8 @@ class Histograms:
         """Write a Parquet file with a row for each cell."""
         import pyarrow.parquet
 
-        columns = {
-            "recoding": np.repeat(np.arange(len(self)), np.diff(self.start)),
-            "size": self.size,
-            "diversity": self.diversity,
-            "records": self.records,
-            "cost": self.cost,
-        }
+        columns = {"recoding": np.repeat(np.arange(len(self)), np.diff(self.start))}
+        columns |= {name: getattr(self, name) for name in CELLS}
         about = {name: repr(getattr(self, name)) for name in ("scale", "full", "rows", "diverse")}
         table = arrow_table(columns).replace_schema_metadata(about | {"recodings": str(len(self))})
         pyarrow.parquet.write_table(table, path)
@@ -143,18 +139,16 @@ class Histograms:
     def read(cls, path: Path) -> Histograms:
         """Read a file of `write`."""
         expected = "the classes of a front that sfumato search wrote"
-        table = read_parquet(path, ("recoding", "size", "diversity", "records", "cost"), expected=expected)
+        table = read_parquet(path, ("recoding", *CELLS), expected=expected)
         about = {name.decode(): value.decode() for name, value in (table.schema.metadata or {}).items()}
-        size, held, records, cost = (array_of(table, name) for name in ("size", "diversity", "records", "cost"))
-        recodings = array_of(table, "recoding")
-        number = int(about["recodings"])
-        if not 0 <= number <= MAX_RECODINGS or (
-            len(recodings) and not 0 <= recodings.min() <= recodings.max() < number
-        ):
+        recodings, number = array_of(table, "recoding"), int(about["recodings"])
+        outside = len(recodings) and not 0 <= recodings.min() <= recodings.max() < number
+        if not 0 <= number <= MAX_RECODINGS or outside:
             raise DataError(f"{path} names recodings that it does not have", expected=expected)
         counts = np.bincount(recodings, minlength=number)
         start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         scale, full, rows = float(about["scale"]), float(about["full"]), int(about["rows"])
+        size, held, records, cost = (array_of(table, name) for name in CELLS)
         return cls(start, size, held, records, cost, scale, full, rows, about["diverse"] == "True")
 
 

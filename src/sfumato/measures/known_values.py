@@ -7,7 +7,7 @@ and the worse of the two results counts: an attacker who knows that a value is r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -88,11 +88,11 @@ def ways(classes: ClassTable, column: str) -> Iterator[Way]:
     yield Way(inner, held, weight, some)
 
 
-def worst(classes: ClassTable, found: Iterator[tuple[Way, Floats]], best: float) -> Floats:
+def worst(classes: ClassTable, column: str, value: Callable[[Way], Floats], best: float = 0.0) -> Floats:
     """Return the largest value of each class over the ways of counting, and `best` for a class without one."""
     result = np.full(len(classes.rows), best)
-    for way, values in found:
-        result[way.some] = np.maximum(result[way.some], values)
+    for way in ways(classes, column):
+        result[way.some] = np.maximum(result[way.some], value(way))
     return result
 
 
@@ -113,9 +113,4 @@ def alternatives(classes: ClassTable, column: str) -> Floats:
 
 def largest_share(classes: ClassTable, column: str) -> Floats:
     """Return the largest share of a value that may not be learned, which is 0 in an exempt class."""
-
-    def found() -> Iterator[tuple[Way, Floats]]:
-        for way in ways(classes, column):
-            yield way, way.values.fold(np.maximum, np.where(way.harmful, way.share, 0.0))
-
-    return worst(classes, found(), 0.0)
+    return worst(classes, column, lambda way: way.values.fold(np.maximum, np.where(way.harmful, way.share, 0.0)))

@@ -21,16 +21,16 @@ leaves 47602, 47678 and 47905. The raw table has age 24, 24, 35, 35, 47, 51 and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
 
 import numpy as np
 
-from sfumato.base.arrays import Codes, Counts64, Flags, Floats
+from sfumato.base.arrays import Codes, Flags, Floats
 from sfumato.hierarchies.hierarchy import Hierarchy
 from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.measure import Measure
 from sfumato.plans.recodings import Recoding, at_levels
 from sfumato.tables.domain import Domain, domain_of
 from sfumato.tables.frequency import FrequencyTable, from_codes
@@ -161,44 +161,13 @@ class Records:
         same = np.all(np.stack(groups) == self.labels[:, [record]], axis=0)
         return int(people.counts[same].sum())
 
-    def each(self, oracle: Callable[..., float], column: str | None, parameters: Mapping[str, Any]) -> Floats:
-        """Return the number of an oracle for every kept record, and NaN for the others."""
+    def each(self, measure: Measure, column: str | None = None) -> Floats:
+        """Return the number of a measure's oracle for every kept record, and NaN for the others."""
         result = np.full(self.labels.shape[1], np.nan)
         for record in np.flatnonzero(self.kept):
             given = (self, int(record)) if column is None else (self, int(record), column)
-            result[record] = oracle(*given, **parameters)
+            result[record] = measure.oracle(*given, **measure.parameters)
         return result
-
-
-def class_sizes(codes: Codes, counts: Counts64, recoding: Recoding) -> Counts64:
-    """Return the sorted class sizes, computed with numpy alone. Benchmarks compare the kernels with this function."""
-    key = np.zeros(codes.shape[1], dtype=np.int64)
-    for part, column in zip(recoding, codes, strict=True):
-        key = key * part.radix + part.groups[column]
-    _, inverse = np.unique(key, return_inverse=True)
-    return np.sort(np.bincount(inverse, weights=counts).astype(np.int64))
-
-
-def node_figures(
-    codes: Codes, counts: Counts64, recoding: Recoding, losses: Floats, limit: int, full: float
-) -> tuple[int, int, float]:
-    """Return k, suppressed records and loss of one recoding, computed with numpy alone, for comparison with the walk.
-
-    The loss of a cell of column j with code c is `losses[j][c]`.
-    """
-    key = np.zeros(codes.shape[1], dtype=np.int64)
-    for part, column in zip(recoding, codes, strict=True):
-        key = key * part.radix + part.groups[column]
-    _, inverse = np.unique(key, return_inverse=True)
-    rows = np.bincount(inverse, weights=counts).astype(np.int64)
-    sizes, number = np.unique(rows, return_counts=True)
-    goes = int(np.searchsorted(np.cumsum(sizes * number), limit, side="right"))
-    k = int(sizes[goes])
-    gone = int((sizes * number)[:goes].sum())
-    cells = np.zeros(codes.shape[1])
-    for loss, column in zip(losses, codes, strict=True):
-        cells += loss[column]
-    return k, gone, float(np.sum(counts * np.where(rows[inverse] < k, full, cells)))
 
 
 AGE = Hierarchy.from_paths(

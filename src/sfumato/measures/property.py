@@ -75,10 +75,6 @@ class Property:
             return float("nan")
         return float(seen.min() if direction == "max" else seen.max())
 
-    def with_units(self, units: Floats) -> Property:
-        """Return the property with one number for each household, over which sums and means are taken."""
-        return replace(self, units=units)
-
     def in_units(self, direction: str) -> Property:
         """Return the property with one number for each unit: the worst of its records, suppressed ones included.
 

@@ -25,17 +25,18 @@ from typing import TYPE_CHECKING, Any, Literal
 from sfumato.errors import MeasureError, nearest
 from sfumato.measures import loss, privacy
 from sfumato.measures.classes import classify
+from sfumato.measures.fast_paths import Form
 from sfumato.measures.loss.cells import GENERAL_LOSS as GENERAL_LOSS
 from sfumato.measures.loss.cells import GENERALIZATION_LOSS as GENERALIZATION_LOSS
 from sfumato.measures.loss.cells import SUPPRESSION_LOSS as SUPPRESSION_LOSS
 from sfumato.measures.loss.table_error import TABLE_ERROR as TABLE_ERROR
-from sfumato.measures.measure import Form, Measure
+from sfumato.measures.measure import Measure
 from sfumato.measures.privacy.class_size import WEIGHTED_K as WEIGHTED_K
 from sfumato.measures.privacy.class_size import K as K
 from sfumato.measures.privacy.closeness import T_CLOSENESS as T_CLOSENESS
 from sfumato.measures.privacy.diversity import DISTINCT_L as DISTINCT_L
 from sfumato.measures.privacy.diversity import WEIGHTED_L as WEIGHTED_L
-from sfumato.measures.privacy.households import HOUSEHOLDS as HOUSEHOLDS
+from sfumato.measures.privacy.risk import HOUSEHOLDS as HOUSEHOLDS
 from sfumato.measures.privacy.risk import PROSECUTOR_RISK as PROSECUTOR_RISK
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def measure(name: str) -> Measure:
     Returns:
         The measure.
 
-    >>> measure("distinct_l").title
+    >>> measure("distinct_l").about.title
     'distinct ℓ-diversity'
     >>> measure("below_2").name
     'uniques'
@@ -106,7 +107,7 @@ def measure(name: str) -> Measure:
     return known_measures()[names()[name]]
 
 
-def with_settings(given: Mapping[str, Mapping[str, Any]]) -> dict[str, Measure]:
+def with_settings(given: Mapping[str, Mapping[str, float | str]]) -> dict[str, Measure]:
     """Return every measure with its parameters in a run file. Raise if the run file names an unknown measure."""
     for name in given:
         if name not in names():
@@ -117,13 +118,13 @@ def with_settings(given: Mapping[str, Mapping[str, Any]]) -> dict[str, Measure]:
 
 def headlines() -> list[Measure]:
     """Return the measures that an audit shows first, in their order."""
-    result = [measure for measure in known_measures().values() if measure.headline is not None]
-    return sorted(result, key=lambda measure: measure.headline or ())
+    found = [(measure.about.headline, measure) for measure in known_measures().values() if measure.about.headline]
+    return [measure for _, measure in sorted(found, key=lambda pair: pair[0])]
 
 
 def attackers() -> list[Measure]:
     """Return the measures of an attacker's success."""
-    return [measure for measure in known_measures().values() if measure.attacker]
+    return [measure for measure in known_measures().values() if measure.about.attacker]
 
 
 def documented() -> dict[str, list[str]]:
@@ -131,9 +132,9 @@ def documented() -> dict[str, list[str]]:
     heads = ["| name | measure | better | moves | what it says | source |", "|---|---|---|---|---|---|"]
     rows: dict[str, list[str]] = {"privacy": [*heads], "loss": [*heads]}
     for result in known_measures().values():
-        called = ", ".join(f"`{name}`" for name in result.names)
+        called, about = ", ".join(f"`{name}`" for name in result.names), result.about
         better = "more" if result.direction == "max" else "less"
-        cells = [called, result.title, better, result.monotone or "either way", result.sentence, result.citation]
+        cells = [called, about.title, better, result.monotone or "either way", about.sentence, about.citation]
         rows[result.kind].append(f"| {' | '.join(cells)} |")
     return rows
 
@@ -170,8 +171,8 @@ def function_named(name: str) -> Callable[..., float]:
         na: Sequence[str] = (),
         missing: Missing = "category",
         distance: Literal["equal", "ordered", "hierarchical"] | None = None,
-        hierarchies: Mapping[str, Any] | None = None,
-        **parameters: Any,
+        hierarchies: Mapping[str, object] | None = None,
+        **parameters: float | str,
     ) -> float:
         from sfumato.study.study import named_columns, study_of_columns  # the properties of measures need no tables
 
@@ -182,7 +183,8 @@ def function_named(name: str) -> Callable[..., float]:
             stated = {name: {"role": "sensitive", "distance": distance} for name in named_columns(sensitive)}
             study = study.with_settings({"columns": stated})
         figure = result.with_parameters(parameters).value(classify(study.table()))
-        return int(figure) if result.unit == "count" and figure == figure and abs(figure) < 1e300 else float(figure)
+        whole = result.about.unit == "count" and figure == figure and abs(figure) < 1e300
+        return int(figure) if whole else float(figure)
 
     value.__name__ = value.__qualname__ = name
     value.__doc__ = _described(result)
@@ -192,7 +194,7 @@ def function_named(name: str) -> Callable[..., float]:
 def _described(result: Measure) -> str:
     own = "".join(f"\n    {name}: {default!r} unless given." for name, default in result.parameters.items())
     return (
-        f"{result.title}: {result.sentence}\n\n"
+        f"{result.about.title}: {result.about.sentence}\n\n"
         "A record whose quasi-identifiers are all `*` counts as suppressed, as in a release.\n\n"
         "Args:\n"
         "    table: a frame (pandas, polars, pyarrow, …) or the path of a file.\n"
@@ -204,5 +206,5 @@ def _described(result: Measure) -> str:
         "    missing: a missing value is a value of its own unless given, as in pandas with dropna=False.\n"
         "    distance: of t-closeness: equal, ordered or hierarchical.\n"
         "    hierarchies: a hierarchy for each quasi-identifier, for measures of loss."
-        f"{own}\n\nReturns:\n    The figure. {result.citation}"
+        f"{own}\n\nReturns:\n    The figure. {result.about.citation}"
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 
@@ -49,16 +48,20 @@ def suppress_within(classes: ClassTable, allowed: int) -> ClassTable:
     return classes.with_suppressed(classes.suppressed | (classes.size < limit))
 
 
-def suppress_below(classes: ClassTable, k: int) -> ClassTable:
-    """Suppress every class smaller than k, without a limit of the number of records.
+def suppress_below(classes: ClassTable, size: int, diversity: int = 0) -> ClassTable:
+    """Suppress every class that is smaller than a size or has fewer values of a sensitive column than `diversity`.
 
     If missing values match anything, a suppressed record no longer matches others, so the step is repeated until every
-    class left matches k of the records left. There is one largest set of such classes. A class below k in any step is
-    never in that set, so the result does not depend on the order.
+    class left meets both numbers with the records left. There is one largest set of such classes. A class that fails in
+    any step is never in that set, so the result does not depend on the order.
     """
-    while np.any(classes.size[classes.kept] < k):
-        classes = classes.with_suppressed(classes.suppressed | (classes.size < k))
-    return classes
+    while True:
+        short = classes.size < size
+        for column in classes.table.sensitive if diversity > 1 else ():
+            short |= alternatives(classes, column) < diversity
+        if not np.any(short & classes.kept):
+            return classes
+        classes = classes.with_suppressed(classes.suppressed | short)
 
 
 def refuse_wildcards(classes: ClassTable) -> None:
@@ -71,31 +74,8 @@ def refuse_wildcards(classes: ClassTable) -> None:
         )
 
 
-def suppress_diversity_below(classes: ClassTable, least: int) -> ClassTable:
-    """Suppress every class with fewer than `least` different values in a sensitive column."""
-    if least <= 1:
-        return classes
-    while True:
-        short = np.zeros(len(classes.rows), dtype=np.bool_)
-        for column in classes.table.sensitive:
-            short |= alternatives(classes, column) < least
-        if not np.any(short & classes.kept):
-            return classes
-        classes = classes.with_suppressed(classes.suppressed | short)
-
-
-def suppress_planned(classes: ClassTable, size: int, diversity: int) -> ClassTable:
-    """Suppress classes that are smaller than a size or have fewer sensitive values than a number."""
-    while True:
-        result = suppress_below(classes, size) if size > 1 else classes
-        result = suppress_diversity_below(result, diversity)
-        if result.pairs is None or result.suppressed_rows == classes.suppressed_rows:
-            return result
-        classes = result
-
-
 def suppress_by_plan(
-    classes: ClassTable, plan: RecodingPlan, settings: Mapping[str, Mapping[str, Any]] | None = None
+    classes: ClassTable, plan: RecodingPlan, settings: Mapping[str, Mapping[str, float | str]] | None = None
 ) -> ClassTable:
     """Suppress the classes that a plan suppresses, with the parameters of measures in `settings` of the run file."""
     limits = plan.limits if isinstance(plan, LevelPlan) else {}
@@ -103,21 +83,18 @@ def suppress_by_plan(
     strange = [name for name, result in known.items() if not is_criterion(result)]
     if strange:
         raise StudyError(f"a threshold on {strange[0]}", expected="a measure that each class has on its own")
-    result = suppress_planned(classes, plan.suppress_below, plan.diversity_below)
+    result = suppress_below(classes, plan.suppress_below, plan.diversity_below)
     return suppress_failing(result, limits, known)
 
 
-def thresholds_of(limits: Mapping[str, float]) -> dict[str, Any]:
-    """Return the thresholds of a plan for limits by the name of the criterion.
+def level_plan(levels: Mapping[str, int], limits: Mapping[str, float]) -> LevelPlan:
+    """Return the plan that generalizes columns to levels and suppresses the classes that violate limits of criteria.
 
-    >>> thresholds_of({"k": 5.0, "distinct_l": 2, "t_closeness": 0.4})
-    {'suppress_below': 5, 'diversity_below': 2, 'limits': {'t_closeness': 0.4}}
+    >>> level_plan({}, {"k": 5.0, "distinct_l": 2, "t_closeness": 0.4})
+    LevelPlan(levels={}, suppress_below=5, diversity_below=2, limits={'t_closeness': 0.4})
     """
     rest = dict(limits)
     size, risk = rest.pop(K.name, 0.0), rest.pop(PROSECUTOR_RISK.name, 0.0)
     below = max(size, 1.0 / risk if risk else 0.0)
-    return {
-        "suppress_below": math.ceil(below - 1e-9),
-        "diversity_below": math.ceil(rest.pop(DISTINCT_L.name, 0.0) - 1e-9),
-        "limits": rest,
-    }
+    diverse = math.ceil(rest.pop(DISTINCT_L.name, 0.0) - 1e-9)
+    return LevelPlan(levels, math.ceil(below - 1e-9), diverse, rest)

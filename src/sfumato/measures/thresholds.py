@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -36,16 +35,16 @@ def is_criterion(measure: Measure, direction: str | None = None) -> bool:
 
 def level_of(measure: Measure, value: float) -> float:
     """Return a value of a criterion as a level, of which more is better."""
-    if measure.per_class is not None and measure.per_class.risk:
+    if measure.fast.risk:
         return 1.0 / value if value > 0 else np.inf
     return value if measure.direction == "max" else -value
 
 
-def value_at(measure: Measure, level: float) -> float:
-    """Return the value of a criterion at a level."""
-    if measure.per_class is not None and measure.per_class.risk:
-        return 1.0 / level if level > 0 else np.inf
-    return level if measure.direction == "max" else -level
+def values_at(measure: Measure, levels: Floats) -> Floats:
+    """Return the values of a criterion at some levels."""
+    if measure.fast.risk:
+        return np.asarray(np.divide(1.0, levels, out=np.full(len(levels), np.inf), where=levels > 0))
+    return levels if measure.direction == "max" else -levels
 
 
 def quantised(levels: Floats) -> Floats:
@@ -64,7 +63,7 @@ def class_levels(measure: Measure, classes: ClassTable, whole: bool = True) -> F
     worst: Floats | None = None
     for column in measure.columns(table):
         values = measure.property(table, column).values[: len(table.rows)]
-        if measure.per_class is not None and measure.per_class.risk:
+        if measure.fast.risk:
             with np.errstate(divide="ignore"):  # a suppressed class has no risk
                 levels = np.round(1.0 / values)
         else:
@@ -99,13 +98,12 @@ class Threshold:
     @property
     def counts(self) -> bool:
         """Return whether joining classes never lowers the criterion, which the bounds of a search need."""
-        per_class = self.measure.per_class
-        return per_class is not None and per_class.criterion.counts and self.measure.monotone is not None
+        criterion = self.measure.fast.criterion
+        return criterion is not None and criterion.counts and self.measure.monotone is not None
 
     def parameter(self) -> float:
         """Return the parameter that compiled loops read."""
-        per_class = self.measure.per_class
-        given: Any = self.measure.parameters.get(per_class.parameter, 0.0) if per_class is not None else 0.0
+        given = self.measure.parameters.get(self.measure.fast.parameter, 0.0)
         return float(given == "infinite") if isinstance(given, str) else float(given)
 
 

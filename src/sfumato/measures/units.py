@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +18,8 @@ from sfumato.base.compiled import compiled
 from sfumato.errors import MeasureError
 from sfumato.measures.classes import ClassTable, flattened, folded
 from sfumato.measures.kernels import class_index
-from sfumato.measures.measure import Measure
+from sfumato.measures.measure import Measure, Texts
+from sfumato.measures.thresholds import CONSTRAINT, OBJECTIVE
 from sfumato.plans.recodings import Recoding, as_it_stands
 from sfumato.tables.frequency import FrequencyTable
 
@@ -25,26 +27,21 @@ WORDS = (("records", "persons"), ("(?<!survey )record", "person"))
 IN_PERSONS = ("sizes", "sensitive")  # the `reads` of measures that count persons; losses always count records
 
 
-def title_of(measure: Measure, persons: bool) -> str:
-    """Return the title of a measure, for counts of persons or of records.
+def texts_of(measure: Measure, persons: bool) -> Texts:
+    """Return the texts of a measure, for counts of persons or of records.
 
     >>> from sfumato.measures.registry import measure
-    >>> title_of(measure("uniques"), persons=True), title_of(measure("uniques"), persons=False)
+    >>> texts_of(measure("uniques"), persons=True).title, texts_of(measure("uniques"), persons=False).title
     ('unique persons, share', 'unique records, share')
-    """
-    return in_persons(measure.title) if persons and counts_persons(measure) else measure.title
-
-
-def sentence_of(measure: Measure, persons: bool) -> str:
-    """Return the sentence of a measure, for counts of persons or of records.
-
-    >>> from sfumato.measures.registry import measure
-    >>> sentence_of(measure("k"), persons=True)
+    >>> texts_of(measure("k"), persons=True).sentence
     'Every released person has the same quasi-identifiers as at least k − 1 others.'
-    >>> sentence_of(measure("own_share"), persons=True)
+    >>> texts_of(measure("own_share"), persons=True).sentence
     "The mean share of a person's own sensitive value in its class."
     """
-    return in_persons(measure.sentence) if persons and counts_persons(measure) else measure.sentence
+    about = measure.about
+    if not persons or not counts_persons(measure):
+        return about
+    return replace(about, title=in_persons(about.title), sentence=in_persons(about.sentence))
 
 
 def counts_persons(measure: Measure) -> bool:
@@ -73,9 +70,6 @@ def class_table(table: FrequencyTable, owner: Counts64, count: int, weights: Seq
     size = rows if table.units is None else table.units.in_classes(index, some)
     suppressed = np.arange(some) >= count
     return ClassTable(table, as_it_stands(table), index, first, rows, rows, size, suppressed, weights=tuple(weights))
-
-
-MEASURED, CONSTRAINT, OBJECTIVE = range(3)  # as in thresholds: no suppression, below the limit, by any threshold
 
 
 @compiled

@@ -26,7 +26,7 @@ from sfumato.errors import InputError, StudyError, UnreachableError, nearest, sh
 from sfumato.front import Front, Point
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.registry import DISTINCT_L, GENERAL_LOSS, K
-from sfumato.measures.suppression import budget, suppress_by_plan, suppress_planned
+from sfumato.measures.suppression import budget, suppress_below, suppress_by_plan
 from sfumato.measures.two_way import MOST_VALUES, box_errors, mean_and_largest
 from sfumato.methods.cuts.problem import UnitTable
 from sfumato.methods.cuts.space import CutSpace
@@ -303,7 +303,7 @@ def classes_at(
     table: FrequencyTable, levels: Sequence[int], k: int, l: int, weights: Sequence[float] = ()
 ) -> ClassTable:
     """Return the classes of a node without those that have fewer than k records or l different sensitive values."""
-    return suppress_planned(classify(table, at_levels(table, levels), weights), k, l)
+    return suppress_below(classify(table, at_levels(table, levels), weights), k, l)
 
 
 METHOD = "arx_local"

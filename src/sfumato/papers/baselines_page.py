@@ -79,7 +79,7 @@ def baselines_figure(costs: Costs, fronts: Sequence[Front] = ()) -> Markup:
             traces.append(_trace(name, x, y, [_hover(row) for row in rows]))
     return figure(
         traces,
-        {"title": K.label, "type": K.scale},
+        {"title": K.label, "type": K.about.scale},
         {"title": "information loss, %", "rangemode": "tozero"},
         "baselines",
         height=460,

@@ -10,7 +10,8 @@ from typing import Any
 
 from sfumato.data.settings import Role
 from sfumato.front import Front, Point
-from sfumato.measures.measure import Form, Measure
+from sfumato.measures.fast_paths import Form
+from sfumato.measures.measure import Measure
 from sfumato.measures.registry import DISTINCT_L, GENERALIZATION_LOSS, SUPPRESSION_LOSS, WEIGHTED_K, K
 from sfumato.methods.search import search as find_front
 from sfumato.samples.samples import sample

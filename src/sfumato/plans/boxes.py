@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
+
+from sfumato.plans.recodings import JsonObject
 
 Span = tuple[str, str]
 Entry = tuple[int, int, int]
@@ -32,14 +34,14 @@ class BoxPlan:
             raise ValueError("the classes of the plan do not fit its labels")
 
     @property
-    def rank(self) -> tuple[Any, ...]:
+    def rank(self) -> tuple[object, ...]:
         return (len(self.labels), self.labels, self.members)
 
-    def entries(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, object]:
         """Return what may be shown: the number of classes. Which record is in which class is only for the owner."""
         return {"classes": len(self.labels)}
 
-    def saved(self) -> dict[str, Any]:
+    def saved(self) -> dict[str, object]:
         """Return the plan as a list of labels for each column, with classes and members as rows of numbers."""
         spans: list[dict[Span, int]] = [{} for _ in self.columns]
         classes = [[spans[j].setdefault(span, len(spans[j])) for j, span in enumerate(c)] for c in self.labels]
@@ -50,7 +52,7 @@ class BoxPlan:
         }
 
     @classmethod
-    def from_saved(cls, saved: Mapping[str, Any]) -> Self:
+    def from_saved(cls, saved: JsonObject) -> Self:
         """Return the plan of a saved point. Raise ValueError if the entries are not those of a plan."""
         plan = saved["plan"]
         spans = {str(name): [_span(span) for span in own] for name, own in plan["labels"].items()}
@@ -70,7 +72,7 @@ def _text(rows: Sequence[Sequence[int]]) -> str:
     return ";".join(" ".join(map(str, row)) for row in rows)
 
 
-def _rows(text: Any, width: int) -> list[list[int]]:
+def _rows(text: object, width: int) -> list[list[int]]:
     if not isinstance(text, str) or len(text) > 2**31:
         raise ValueError("rows of numbers are a text")
     rows = [[int(number) for number in row.split()] for row in text.split(";")] if text else []
@@ -79,7 +81,7 @@ def _rows(text: Any, width: int) -> list[list[int]]:
     return rows
 
 
-def _span(given: Sequence[Any]) -> Span:
+def _span(given: Sequence[object]) -> Span:
     first, last = given
     if not isinstance(first, str) or not isinstance(last, str):
         raise ValueError("a label is from one value to another")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from sfumato.base.arrays import Floats
 from sfumato.base.files import write_text
 from sfumato.base.formats import read_json
 from sfumato.errors import DataError, InputError, counted, shortened
+from sfumato.plans.recodings import JsonObject
 
 FORMAT = "sfumato-channel"
 SEVERAL = "sfumato-channels"
@@ -42,14 +42,12 @@ class Channel:
     outputs: tuple[str, ...]
     matrix: Floats
     reference: Floats | None = None
-    notes: Mapping[str, Any] = field(default_factory=dict)
+    notes: JsonObject = field(default_factory=dict)
     cells: tuple[tuple[str, ...], ...] = ()
 
     def __repr__(self) -> str:
-        categories, reports = (
-            counted(len(self.categories), "category", "categories"),
-            counted(len(self.outputs), "report"),
-        )
+        categories = counted(len(self.categories), "category", "categories")
+        reports = counted(len(self.outputs), "report")
         return f"<Channel of {', '.join(self.columns)}: {categories}, {reports}>"
 
     def __post_init__(self) -> None:
@@ -109,38 +107,38 @@ class Channel:
     def rank(self) -> tuple[float, ...]:
         return tuple(self.matrix.ravel().tolist())
 
-    def entries(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, object]:
         return {"outputs": len(self.outputs)}
 
-    def saved(self) -> dict[str, Any]:
+    def saved(self) -> dict[str, object]:
         return {"plan": self.as_dict()}
 
     @classmethod
-    def from_saved(cls, saved: Mapping[str, Any]) -> Channel:
+    def from_saved(cls, saved: JsonObject) -> Channel:
         """Return the channel of a saved point."""
         return cls.from_dict(saved["plan"])
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the contents of a channel file. A reference and notes may reveal the true shares of the categories.
 
         Returns:
             A dictionary.
         """
-        result: dict[str, Any] = {
+        result: dict[str, object] = {
             "format": FORMAT,
             "version": 1,
             "columns": list(self.columns),
             "categories": list(self.categories),
             "cells": [list(cell) for cell in self.cells],
             "outputs": list(self.outputs),
-            "matrix": [[float(cell) for cell in row] for row in self.matrix],
+            "matrix": self.matrix.tolist(),
         }
         if self.reference is not None:
-            result["reference"] = [float(share) for share in self.reference]
+            result["reference"] = self.reference.tolist()
         return result | ({"notes": dict(self.notes)} if self.notes else {})
 
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> Channel:
+    def from_dict(cls, saved: JsonObject) -> Channel:
         """Return the channel of a dictionary of `as_dict`. Raise InputError if it is not one."""
         try:
             wrong = None if saved["format"] == FORMAT else "another format"
@@ -149,8 +147,8 @@ class Channel:
                     tuple(map(str, saved["columns"])),
                     tuple(map(str, saved["categories"])),
                     tuple(map(str, saved["outputs"])),
-                    _rows(saved["matrix"]),
-                    None if saved.get("reference") is None else _rows(saved["reference"]),
+                    saved["matrix"],
+                    saved.get("reference"),
                     dict(saved.get("notes", {})),
                     tuple(tuple(map(str, cell)) for cell in saved.get("cells", ())),
                 )
@@ -171,7 +169,7 @@ class Channel:
         text = json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         return write_text(path, text, overwrite=overwrite, private=True)
 
-    def bare(self, notes: Mapping[str, Any] | None = None) -> Channel:
+    def bare(self, notes: JsonObject | None = None) -> Channel:
         """Return the channel that recipients may have: without the reference, and with other notes."""
         return replace(self, reference=None, notes=dict(notes or {}))
 
@@ -209,10 +207,6 @@ def load_channels(path: str | Path) -> list[Channel]:
     if not channels:
         raise InputError(f"{path.name} cannot be read", expected=f'JSON with "format": "{FORMAT}"', remedy=REMEDY)
     return channels
-
-
-def _rows(values: Any) -> Floats:
-    return np.array(values, dtype=np.float64)
 
 
 def checked_matrix(matrix: Floats, outputs: int, categories: int) -> Floats:

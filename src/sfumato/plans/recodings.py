@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Protocol, Self
@@ -109,6 +109,46 @@ def all_nodes(shape: Sequence[int]) -> Codes:
     return np.indices(tuple(shape), dtype=np.int32).reshape(len(shape), -1).T.copy()
 
 
+JsonObject = Mapping[str, Any]
+
+
+class Plan(Protocol):
+    """The change that a point of a front makes to a table: levels, cuts, a channel, or swaps."""
+
+    @property
+    def rank(self) -> tuple[object, ...]:
+        """Return a key that orders points with equal values, so that the order is always the same."""
+
+    def entries(self) -> dict[str, object]:
+        """Return the entries of the plan that people and programs read in a front."""
+
+    def saved(self) -> dict[str, object]:
+        """Return the entries that restore the plan. Only the owner of the front has them."""
+
+    @classmethod
+    def from_saved(cls, saved: JsonObject) -> Self:
+        """Return the plan of a saved point. Raise ValueError if the entries are not those of a plan."""
+
+
+def _require_columns(choices: Mapping[str, object], table: FrequencyTable, choice: str) -> None:
+    """Raise if a plan is not for the quasi-identifiers of a table."""
+    if different := [name for name in table.columns if name not in choices] + [
+        name for name in choices if name not in table.columns
+    ]:
+        raise StudyError(
+            f"the plan and the table differ in their quasi-identifiers: {shortened(different)}",
+            expected=f"{choice} for each quasi-identifier",
+        )
+
+
+def _word(domain: Domain, tree: Hierarchy, level: int, shown: Callable[[str], str] = str) -> str:
+    """Describe a column at a level of a hierarchy, whose labels are `shown` in a sentence."""
+    if level in (0, tree.height):
+        return f"{domain.name} hidden" if level else f"{domain.name} as it is"
+    labels = [shown(domain.shown(label)) for label in tree.levels[level] if label != MISSING]
+    return f"{domain.name} in {counted(len(labels), 'group')} ({shortened(labels, 3)})"
+
+
 @dataclass(frozen=True)
 class LevelPlan:
     """A level of the hierarchy for each column, and the rule that suppresses classes.
@@ -128,7 +168,6 @@ class LevelPlan:
 
     @property
     def choices(self) -> Mapping[str, int]:
-        """Return the choice for each column."""
         return self.levels
 
     def tree(self, domain: Domain) -> tuple[Hierarchy, int]:
@@ -144,44 +183,28 @@ class LevelPlan:
 
     def recoding(self, table: FrequencyTable) -> Recoding:
         """Return the recoding of a table under the plan."""
-        absent = [name for name in table.columns if name not in self.levels]
-        extra = [name for name in self.levels if name not in table.columns]
-        if absent or extra:
-            raise StudyError(
-                f"the plan and the table differ in their quasi-identifiers: {shortened(absent + extra)}",
-                expected="one level for each quasi-identifier",
-            )
+        _require_columns(self.levels, table, "one level")
         return at_levels(table, [self.levels[name] for name in table.columns])
 
     def words(self, table: FrequencyTable) -> list[str]:
         """Describe the plan in one sentence for each column."""
-        said = []
-        for domain in table.domains:
-            tree, level = domain.hierarchy, self.levels[domain.name]
-            if level == 0:
-                said.append(f"{domain.name} as it is")
-            elif level == tree.height:
-                said.append(f"{domain.name} hidden")
-            else:
-                labels = [domain.shown(label) for label in tree.levels[level] if label]
-                said.append(f"{domain.name} in {counted(len(labels), 'group')} ({shortened(labels, 3)})")
-        return said
+        return [_word(domain, *self.tree(domain)) for domain in table.domains]
 
     @property
     def rank(self) -> tuple[int, ...]:
         return tuple(self.levels.values())
 
-    def entries(self) -> dict[str, Any]:
-        result: dict[str, Any] = {"suppress_below": self.suppress_below}
+    def entries(self) -> dict[str, object]:
+        result: dict[str, object] = {"suppress_below": self.suppress_below}
         result |= {"diversity_below": self.diversity_below} if self.diversity_below else {}
         result |= {"limits": dict(self.limits)} if self.limits else {}
         return result | {"plan": dict(self.levels)}
 
-    def saved(self) -> dict[str, Any]:
+    def saved(self) -> dict[str, object]:
         return self.entries()
 
     @classmethod
-    def from_saved(cls, saved: Mapping[str, Any]) -> Self:
+    def from_saved(cls, saved: JsonObject) -> Self:
         """Return the plan of a saved point. Raise ValueError if the entries are not those of a plan."""
         levels, below, diverse = saved["plan"], saved["suppress_below"], saved.get("diversity_below", 0)
         if not all(isinstance(n, int) and 0 <= n < 2**62 for n in (below, diverse, *levels.values())):
@@ -208,7 +231,6 @@ class CutPlan:
 
     @property
     def choices(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the choice for each column."""
         return self.cuts
 
     def tree(self, domain: Domain) -> tuple[Hierarchy, int]:
@@ -233,47 +255,31 @@ class CutPlan:
 
     def recoding(self, table: FrequencyTable) -> Recoding:
         """Return the recoding of a table under the plan."""
-        absent = [name for name in table.columns if name not in self.cuts]
-        extra = [name for name in self.cuts if name not in table.columns]
-        if absent or extra:
-            raise StudyError(
-                f"the plan and the table differ in their quasi-identifiers: {shortened(absent + extra)}",
-                expected="groups for each quasi-identifier",
-            )
-        parts = []
-        for domain in table.domains:
-            tree, level = self.tree(domain)
-            parts.append(at_level(replace(domain, hierarchy=tree), level))
-        return tuple(parts)
+        _require_columns(self.cuts, table, "groups")
+        trees = [self.tree(domain) for domain in table.domains]
+        parts = zip(table.domains, trees, strict=True)
+        return tuple(at_level(replace(domain, hierarchy=tree), level) for domain, (tree, level) in parts)
 
     def words(self, table: FrequencyTable) -> list[str]:
         """Describe the plan in one sentence for each column."""
-        said = []
-        for domain in table.domains:
-            tree, level = self.tree(domain)
-            if level == 1:
-                labels = [_brief(domain.shown(label)) for label in tree.levels[1] if label != MISSING]
-                said.append(f"{domain.name} in {counted(len(labels), 'group')} ({shortened(labels, 3)})")
-            else:
-                said.append(f"{domain.name} hidden" if level else f"{domain.name} as it is")
-        return said
+        return [_word(domain, *self.tree(domain), shown=_brief) for domain in table.domains]
 
     @property
     def rank(self) -> tuple[tuple[str, ...], ...]:
         return tuple(self.cuts.values())
 
-    def entries(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, object]:
         return {
             "suppress_below": self.suppress_below,
             "diversity_below": self.diversity_below,
             "plan": {name: list(starts) for name, starts in self.cuts.items()},
         }
 
-    def saved(self) -> dict[str, Any]:
+    def saved(self) -> dict[str, object]:
         return self.entries()
 
     @classmethod
-    def from_saved(cls, saved: Mapping[str, Any]) -> Self:
+    def from_saved(cls, saved: JsonObject) -> Self:
         """Return the plan of a saved point. Raise ValueError if the entries are not those of a plan."""
         below, diverse = saved["suppress_below"], saved["diversity_below"]
         if not all(isinstance(n, int) and 0 <= n < 2**62 for n in (below, diverse)):
@@ -325,9 +331,7 @@ def labels_of(domain: Domain, runs: Sequence[Sequence[int]]) -> list[str]:
         other = result[position] in leaves and (
             result[position] not in inside or (len(run) > 1 and not domain.along_tree)
         )
-        if (
-            counts[result[position]] > 1 or other
-        ):  # nodes may share a name, with values too: the values themselves do not
+        if counts[result[position]] > 1 or other:  # nodes may share a name, with values too: values themselves do not
             result[position] = leaves[run[0]] if len(run) == 1 else listed([leaves[leaf] for leaf in run])
     return result
 
@@ -415,21 +419,3 @@ def _is_name(tree: Hierarchy, label: str, leaves: Counts64) -> bool:
 
 
 RecodingPlan = LevelPlan | CutPlan
-
-
-class Plan(Protocol):
-    """The change that a point of a front makes to a table: levels, cuts, a channel, or swaps."""
-
-    @property
-    def rank(self) -> tuple[Any, ...]:
-        """Return a key that orders points with equal values, so that the order is always the same."""
-
-    def entries(self) -> dict[str, Any]:
-        """Return the entries of the plan that people and programs read in a front."""
-
-    def saved(self) -> dict[str, Any]:
-        """Return the entries that restore the plan. Only the owner of the front has them."""
-
-    @classmethod
-    def from_saved(cls, saved: Mapping[str, Any]) -> Self:
-        """Return the plan of a saved point. Raise ValueError if the entries are not those of a plan."""

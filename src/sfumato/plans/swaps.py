@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from sfumato.base.arrays import Codes, Counts64
 from sfumato.errors import InputError
+from sfumato.plans.recodings import JsonObject
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,16 @@ class SwapPlan:
     def rank(self) -> tuple[int, ...]:
         return (self.swaps, *self.givers.tolist(), *self.takers.tolist())
 
-    def entries(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, object]:
         """Return what may be shown. The pairs are secret, because they reverse the protection."""
         return {"swaps": self.swaps, "exact": self.exact}
 
-    def saved(self) -> dict[str, Any]:
+    def saved(self) -> dict[str, object]:
         pairs = {"givers": self.givers.tolist(), "takers": self.takers.tolist()}
         return {"plan": pairs | {"cost": self.cost, "bound": self.bound, "exact": self.exact}}
 
     @classmethod
-    def from_saved(cls, saved: Mapping[str, Any]) -> Self:
+    def from_saved(cls, saved: JsonObject) -> Self:
         """Return the plan of a saved point. Raise ValueError if the entries are not those of a plan."""
         plan = saved["plan"]
         givers, takers = (np.array(plan[name], dtype=np.int64).reshape(-1) for name in ("givers", "takers"))

@@ -167,12 +167,12 @@ def before_after(study: Study, before: ClassTable, figures: Mapping[str, Mapping
             answered = chosen.available(before) is None
             rows.append(
                 {
-                    "title": chosen.title,
+                    "title": chosen.about.title,
                     "kind": chosen.kind,
                     "better": "more" if chosen.direction == "max" else "less",
                     "before": without_infinities({"value": chosen.value(before)}) if answered else None,
                     "after": figures[name],
-                    "sentence": chosen.sentence,
+                    "sentence": chosen.about.sentence,
                 }
             )
     return rows

@@ -14,7 +14,7 @@ from sfumato.auditing.audit import Audit, Figure
 from sfumato.base.text import number, percent
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import GENERAL_LOSS, headlines, measure
-from sfumato.measures.units import sentence_of, title_of
+from sfumato.measures.units import texts_of
 from sfumato.report.page import ACCENT, SECOND, figure, page, scatter
 from sfumato.version import __version__
 
@@ -35,7 +35,7 @@ def shown(measure: Measure, value: float | None) -> str:
     >>> shown(measure("uniques"), 0.2931), shown(measure("t_closeness"), 0.2931), shown(measure("k"), None)
     ('29.3 %', '0.2931', '–')
     """
-    return percent(value) if value is not None and measure.unit == "share" else number(value)
+    return percent(value) if value is not None and measure.about.unit == "share" else number(value)
 
 
 BINS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, 499), (500, 999), (1000, None))
@@ -45,9 +45,9 @@ def audit_page(audit: Audit, name: str) -> str:
     """Return the page of an audit of the file called `name`."""
     figures, noun = audit.figures, "record" if audit.persons is None else "person"
     tiles = [
-        {"value": shown(measure, figures[measure.name].value), "says": measure.headline.says}
+        {"value": shown(measure, figures[measure.name].value), "says": measure.about.headline.says}
         for measure in headlines()
-        if measure.headline is not None and figures[measure.name].value is not None
+        if measure.about.headline is not None and figures[measure.name].value is not None
     ]
     groups = [
         {
@@ -136,11 +136,11 @@ def _row(figure: Figure, noun: str) -> dict[str, str]:
     says = (
         f"Not measured: {figure.reason}."
         if figure.reason
-        else sentence_of(measure, persons) + (f" ({detail})" if detail else "")
+        else texts_of(measure, persons).sentence + (f" ({detail})" if detail else "")
     )
     better = "more" if measure.direction == "max" else "less"
     return {
-        "title": title_of(measure, persons),
+        "title": texts_of(measure, persons).title,
         "better": better,
         "value": number(figure.value),
         "mean": number(figure.mean),

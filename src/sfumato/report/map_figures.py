@@ -119,11 +119,13 @@ def axes_of(front: Front) -> list[tuple[str, list[float], bool]]:
         sought = measure(objective.name)
         if sought is GENERAL_LOSS:
             axes.append(("loss, %", [point.loss * 100 for point in front.points], False))
-        elif sought.unit == "share":
-            axes.append((f"{sought.title}, %", [point.values[sought.name] * 100 for point in front.points], False))
+        elif sought.about.unit == "share":
+            axes.append(
+                (f"{sought.about.title}, %", [point.values[sought.name] * 100 for point in front.points], False)
+            )
         else:
             values = [float(point.values[sought.name]) for point in front.points]
-            axes.append((sought.title, values, sought.scale == "log"))
+            axes.append((sought.about.title, values, sought.about.scale == "log"))
     return axes
 
 
@@ -213,7 +215,7 @@ def magnified_figure(front: Front, objective: Objective, chosen: int | None = No
     shown = windows(loss, values)
     if len(shown) < 2:
         return None
-    title = known_measures()[objective.name].title
+    title = known_measures()[objective.name].about.title
     panels = []
     for window, (low, high) in enumerate(shown):
         inside = (values >= low) & (values <= high)

@@ -24,7 +24,7 @@ from sfumato.data.settings import Role
 from sfumato.errors import InputError, StudyError, UnreachableError
 from sfumato.measures.classes import classify
 from sfumato.measures.registry import measure
-from sfumato.measures.suppression import suppress_below, suppress_planned
+from sfumato.measures.suppression import suppress_below
 from sfumato.plans.recodings import CutPlan
 from sfumato.release import manifest
 from sfumato.release.columns import column_recodes
@@ -71,7 +71,7 @@ def test_each_point_is_what_its_plan_gives(problem: int, prefer: str) -> None:
     for point in front.points[:: max(len(front.points) // 6, 1)]:
         assert isinstance(point.plan, CutPlan)
         whole = classify(table, point.plan.recoding(table))
-        kept = suppress_planned(whole, point.plan.suppress_below, point.plan.diversity_below)
+        kept = suppress_below(whole, point.plan.suppress_below, point.plan.diversity_below)
         assert kept.suppressed_rows == point.suppressed
         assert measure("general_loss").value(kept) / (len(table.domains) * table.records) == pytest.approx(point.loss)
         if problem in (2, 4):
@@ -249,7 +249,7 @@ def test_any_measures_with_any_rule(write: Callable[[str, str], Path]) -> None:
     front = sf.search(small_study(write("a", "").parent, rows, **given))
     table = front.study.table()
     for point in front.points:
-        kept = suppress_planned(classify(table, point.plan.recoding(table)), point.plan.suppress_below, 0)
+        kept = suppress_below(classify(table, point.plan.recoding(table)), point.plan.suppress_below, 0)
         for name in ("t_closeness", "discernibility"):
             assert measure(name).value(kept) == pytest.approx(point.values[name])
 

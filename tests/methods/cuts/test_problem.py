@@ -11,7 +11,7 @@ from tests.strategies import tables
 from sfumato.hierarchies.hierarchy import Hierarchy
 from sfumato.measures.classes import classify
 from sfumato.measures.registry import measure
-from sfumato.measures.suppression import suppress_planned, suppress_within
+from sfumato.measures.suppression import suppress_below, suppress_within
 from sfumato.methods.cuts import kernels
 from sfumato.methods.cuts.problem import RULES, CutProblem
 from sfumato.methods.cuts.space import CutSpace
@@ -106,13 +106,13 @@ def test_figures_are_those_of_the_class_table(data: st.DataObject, rule: str, di
                 assert (found[kernels.LEAST_SIZE] if found[kernels.LEAST_SIZE] >= 0 else None) == expected
                 if expected is None:
                     continue
-                kept = suppress_planned(classes, expected, variant)
+                kept = suppress_below(classes, expected, variant)
             elif rule == "none":
                 kept = classes
             elif rule == "within" and not diverse:
                 kept = suppress_within(classes, most)
             else:
-                kept = suppress_planned(
+                kept = suppress_below(
                     classes,
                     *((0, int(found[kernels.LEAST_DIVERSITY])) if diverse else (int(found[kernels.LEAST_SIZE]), 0)),
                 )

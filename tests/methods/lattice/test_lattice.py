@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import EXAMPLES
+from tests.points import dominates
 from tests.strategies import tables
 
 import sfumato as sf
-from sfumato.algorithms.dominance import dominates
 from sfumato.algorithms.evaluation import Memory, neighbours
 from sfumato.algorithms.exact import DOMINATED, EVALUATED, INFEASIBLE, exact, front_of
 from sfumato.errors import HierarchyError, InputError, MeasureError, StudyError, UnreachableError

@@ -65,22 +65,14 @@ def oracle(records: Records, record: int) -> float:  # noqa: ARG001
 
 
 TABLE_ERROR = Measure(
-    name="table_error",
-    title="error of two-way tables",
+    "table_error",
+    errors,
+    oracle,
     kind="loss",
     direction="min",
     reads="originals",
-    function=errors,
-    oracle=oracle,
     fold="mean",
     monotone=None,
-    highest=lambda classes: 1.0,
-    sentence="The share of records that would have to move in a table of two columns, each label spread evenly over "
-    "its values, to make it that of the source; the mean over all pairs of columns.",
-    citation="total variation distance of two-way tables",
-    unit="share",
     unfit=too_wide,
-    formula="mean over pairs of columns of ½ Σ |p(a, b) − q(a, b)|, with each label of q spread evenly over its values",
-    use="What an analyst who tabulates two columns loses; comparable between global and local recodings.",
     suppressed="own",
 )

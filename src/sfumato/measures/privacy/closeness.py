@@ -16,9 +16,8 @@ import numpy as np
 
 from sfumato.base.arrays import Counts64, Floats
 from sfumato.measures.classes import ClassTable, ClassValues
-from sfumato.measures.criteria import Criterion
-from sfumato.measures.known_values import Way, ways, worst
-from sfumato.measures.measure import Headline, Measure, PerClass
+from sfumato.measures.known_values import Way, worst
+from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
 from sfumato.tables.domain import Domain
@@ -27,8 +26,7 @@ CHUNK = 1 << 21  # cells of classes × values in memory at a time
 
 
 def emd(classes: ClassTable, column: str) -> Property:
-    found = ((way, _distances(way)) for way in ways(classes, column))
-    return classes.per_class(worst(classes, found, 0.0), hidden=0.0)
+    return classes.per_class(worst(classes, column, _distances), hidden=0.0)
 
 
 def _distances(way: Way) -> Floats:
@@ -155,26 +153,14 @@ def _moved(records: Records, share: Floats, whole: Floats, column: str) -> float
 
 
 T_CLOSENESS = Measure(
-    name="t_closeness",
-    title="t-closeness",
+    "t_closeness",
+    emd,
+    t_closeness_oracle,
     kind="privacy",
     direction="min",
     reads="sensitive",
-    function=emd,
-    oracle=t_closeness_oracle,
     fold="worst",
     monotone="falls",
-    highest=lambda classes: 1.0,
+    most=lambda classes: 1.0,
     unfit=unfit,
-    sentence="The sensitive values of every class are distributed within t of those of the whole table.",
-    citation="Li, Li, Venkatasubramanian 2007, t-closeness",
-    formula="t = max over classes of EMD(q, p),   equal distances: ½ Σ |q − p|",
-    use="What must not be learned is how a class differs from everybody: rare diseases, skewed columns.",
-    elsewhere={
-        "ARX": "t-closeness with equal, ordered or hierarchical distance",
-        "anjana, pycanon": "t_closeness",
-    },
-    headline=Headline(5, "largest distance of a class from the table (t)"),
-    usual=True,
-    per_class=PerClass(Criterion.CLOSENESS, whole=True),
 )

@@ -1,65 +1,46 @@
 """Measures of diversity: distinct, frequency, entropy and recursive ℓ-diversity, and means and sums over records.
 
-Distinct ℓ-diversity is the fewest different sensitive values in a class. It is the p of p-sensitive k-anonymity.
-
 >>> from sfumato.measures.oracle import six_rows
 >>> DISTINCT_L.value(six_rows()), sorted(DISTINCT_L.property(six_rows()).records().tolist())
 (1.0, [1.0, 2.0, 2.0, 2.0, 2.0, 2.0])
-
-Frequency ℓ-diversity is one over the largest share of a sensitive value in a class.
-
->>> from sfumato.measures.oracle import six_rows
 >>> FREQUENCY_L.value(six_rows()), sorted(set(FREQUENCY_L.property(six_rows()).records().tolist()))
 (1.0, [1.0, 1.5, 2.0])
 
 Entropy ℓ-diversity is e to the least entropy of the sensitive values in a class, not rounded to a whole number.
 
->>> from sfumato.measures.oracle import six_rows
 >>> ENTROPY_L.value(six_rows()), max(ENTROPY_L.property(six_rows()).records().round(6).tolist())
 (1.0, 2.0)
 
-Recursive (c, ℓ)-diversity is the largest ℓ for which the most frequent value of every class is less frequent than c
-times the values from the ℓ-th on together, r₁ < c·(r_ℓ + … + r_m).
+The c of recursive (c, ℓ)-diversity for a given ℓ is infinite if a class has fewer than ℓ values.
 
->>> from sfumato.measures.oracle import six_rows
 >>> RECURSIVE_L.value(six_rows()), RECURSIVE_L.with_parameters({"c": 0.5}).value(six_rows())
 (1.0, 0.0)
-
-For a given ℓ, the c of recursive (c, ℓ)-diversity is the largest r₁ / (r_ℓ + … + r_m). A table is recursively diverse
-for every c above it. It is infinite if a class has fewer than ℓ values.
-
->>> from sfumato.measures.oracle import six_rows
 >>> RECURSIVE_C.value(six_rows()), sorted(set(RECURSIVE_C.property(six_rows()).records().tolist()))
 (inf, [1.0, 2.0, inf])
-
-Weighted ℓ is the mean over records of the number of different sensitive values in the class.
-
->>> from sfumato.measures.oracle import six_rows
 >>> round(WEIGHTED_L.value(six_rows()), 4)  # (3·2 + 1·1 + 2·2) / 6
 1.8333
 
-S_ℓ is the sum over records of how often the record's own sensitive value occurs in its class. The paper maximises it,
-which rewards classes with one value. The default here is to minimise it, and a run file may change the direction
-(docs/readings.md, 1.6).
+The paper of S_ℓ maximises it, which rewards classes with one value. The default here is to minimise it, and a run file
+may change the direction (docs/readings.md, 1.6).
 
->>> from sfumato.measures.oracle import six_rows
 >>> SUM_L.value(six_rows())  # 2 + 2 + 1, 1, 1 + 1
 8.0
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
 from sfumato.base.arrays import Floats
 from sfumato.measures.classes import EXEMPT, ClassTable, ClassValues
-from sfumato.measures.criteria import Criterion
-from sfumato.measures.known_values import Way, alternatives, largest_share, ways, worst
-from sfumato.measures.measure import Form, Headline, Measure, PerClass, Walked
+from sfumato.measures.known_values import Way, alternatives, largest_share, worst
+from sfumato.measures.measure import Measure, all_pairs
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
+
+diversity = partial(Measure, kind="privacy", direction="max", reads="sensitive", monotone="rises")
 
 
 def distinct_l(classes: ClassTable, column: str) -> Property:
@@ -76,31 +57,7 @@ def distinct_l_oracle(records: Records, record: int, column: str) -> float:
     return float(min(len(harmful) + harmless, len(set(records.holders(column)[crowd].tolist()))))
 
 
-DISTINCT_L = Measure(
-    name="distinct_l",
-    title="distinct ℓ-diversity",
-    kind="privacy",
-    direction="max",
-    reads="sensitive",
-    function=distinct_l,
-    oracle=distinct_l_oracle,
-    fold="worst",
-    monotone="rises",
-    bound="own_budget",
-    sentence="Every class holds at least ℓ different sensitive values.",
-    citation="Machanavajjhala et al. 2007, ℓ-diversity; Truta and Vinay 2006, p-sensitive k-anonymity",
-    formula="ℓ = min over classes of the number of different sensitive values",
-    use="Sensitive values of about the same frequency. A skewed column needs entropy ℓ, recursive ℓ or t.",
-    elsewhere={"ARX": "distinct-ℓ-diversity", "sdcMicro": "Distinct_Ldiversity", "anjana, pycanon": "l_diversity"},
-    aliases=("p_sensitive",),
-    short="ℓ",
-    unit="count",
-    headline=Headline(4, "fewest sensitive values in a class (ℓ)"),
-    usual=True,
-    histogram=Form.DIVERSITY,
-    per_class=PerClass(Criterion.DISTINCT),
-    tallied=lambda cuts: cuts.least_distinct,
-)
+DISTINCT_L = diversity("distinct_l", distinct_l, distinct_l_oracle, fold="worst", bound="own_budget")
 
 
 def inverse_share(classes: ClassTable, column: str) -> Property:
@@ -114,33 +71,15 @@ def frequency_l_oracle(records: Records, record: int, column: str) -> float:
     return 1.0 / share if share else float("inf")
 
 
-FREQUENCY_L = Measure(
-    name="frequency_l",
-    title="frequency ℓ-diversity",
-    kind="privacy",
-    direction="max",
-    reads="sensitive",
-    function=inverse_share,
-    oracle=frequency_l_oracle,
-    fold="worst",
-    monotone="rises",
-    sentence="No sensitive value has a share above 1/ℓ in any class.",
-    citation="Wong et al. 2006; Machanavajjhala et al. 2007",
-    formula="ℓ = 1 / max over classes and values of q",
-    use="To bound how sure anybody can be of a value: no value has a share above 1/ℓ.",
-    elsewhere={"anjana, pycanon": "1/α of alpha_k_anonymity"},
-    per_class=PerClass(Criterion.FREQUENCY),
-)
+FREQUENCY_L = diversity("frequency_l", inverse_share, frequency_l_oracle, fold="worst")
 
 
 def effective_values(classes: ClassTable, column: str) -> Property:
-    return classes.per_class(-worst(classes, _negative_effective_values(classes, column), -np.inf), hidden=0.0)
-
-
-def _negative_effective_values(classes: ClassTable, column: str) -> Iterator[tuple[Way, Floats]]:
-    for way in ways(classes, column):
+    def negative(way: Way) -> Floats:
         share = way.values.weight / way.values.size[way.values.class_of]
-        yield way, -np.exp(-way.values.fold(np.add, share * np.log(share)))
+        return np.asarray(-np.exp(-way.values.fold(np.add, share * np.log(share))))
+
+    return classes.per_class(-worst(classes, column, negative, -np.inf), hidden=0.0)
 
 
 def entropy_l_oracle(records: Records, record: int, column: str) -> float:
@@ -151,27 +90,7 @@ def entropy_l_oracle(records: Records, record: int, column: str) -> float:
     return min(found)
 
 
-ENTROPY_L = Measure(
-    name="entropy_l",
-    title="entropy ℓ-diversity",
-    kind="privacy",
-    direction="max",
-    reads="sensitive",
-    function=effective_values,
-    oracle=entropy_l_oracle,
-    fold="worst",
-    monotone="rises",
-    sentence="The sensitive values of every class are as uncertain as ℓ equally likely ones.",
-    citation="Machanavajjhala et al. 2007, entropy ℓ-diversity",
-    formula="ℓ = exp( min over classes of  −Σ q·ln q )",
-    use="A skewed sensitive column: counts frequent values less than distinct ℓ does.",
-    elsewhere={
-        "ARX": "Shannon-entropy-ℓ-diversity",
-        "sdcMicro": "Entropy_Ldiversity",
-        "pycanon": "entropy_l_diversity (cut to a whole number)",
-    },
-    per_class=PerClass(Criterion.ENTROPY),
-)
+ENTROPY_L = diversity("entropy_l", effective_values, entropy_l_oracle, fold="worst")
 
 
 BELOW_TIE = 1 - 1e-9  # shares of units have rounding errors: a tie must not count as less
@@ -187,14 +106,12 @@ def ranked(values: ClassValues) -> tuple[Floats, Floats]:
 
 
 def recursive_l(classes: ClassTable, column: str, c: float) -> Property:
-    return classes.per_class(-worst(classes, _negative_recursive_l(classes, column, c), -np.inf), hidden=0.0)
-
-
-def _negative_recursive_l(classes: ClassTable, column: str, c: float) -> Iterator[tuple[Way, Floats]]:
-    for way in ways(classes, column):
+    def negative(way: Way) -> Floats:
         counts, rest = ranked(way.values)
         largest = counts[way.values.start[:-1]][way.values.class_of]
-        yield way, -way.values.fold(np.add, (largest < c * rest * BELOW_TIE).astype(np.int64))
+        return -way.values.fold(np.add, (largest < c * rest * BELOW_TIE).astype(np.int64))
+
+    return classes.per_class(-worst(classes, column, negative, -np.inf), hidden=0.0)
 
 
 def recursive_l_oracle(records: Records, record: int, column: str, c: float) -> float:
@@ -206,41 +123,17 @@ def recursive_l_oracle(records: Records, record: int, column: str, c: float) -> 
     return min(found)
 
 
-RECURSIVE_L = Measure(
-    name="recursive_l",
-    title="recursive (c, ℓ)-diversity",
-    kind="privacy",
-    direction="max",
-    reads="sensitive",
-    function=recursive_l,
-    oracle=recursive_l_oracle,
-    fold="worst",
-    monotone="rises",
-    parameters={"c": 3.0},
-    sentence="In every class the commonest sensitive value is rarer than c times the ℓ-th and rarer ones together.",
-    citation="Machanavajjhala et al. 2007, recursive (c, ℓ)-diversity",
-    formula="largest ℓ with  r₁ < c·(r_ℓ + … + r_m)  in every class,   r₁ ≥ r₂ ≥ … the counts of its values",
-    use="The commonest value may be common, but not overwhelming; c says how much.",
-    elsewhere={
-        "ARX": "recursive-(c, ℓ)-diversity",
-        "sdcMicro": "Recursive_Ldiversity",
-        "pycanon": "recursive_c_l_diversity",
-    },
-    unit="count",
-    per_class=PerClass(Criterion.RECURSIVE_L, parameter="c"),
-)
+RECURSIVE_L = diversity("recursive_l", recursive_l, recursive_l_oracle, fold="worst", parameters={"c": 3.0})
 
 
 def least_c(classes: ClassTable, column: str, l: float) -> Property:
-    return classes.per_class(worst(classes, _least_c(classes, column, int(l)), 0.0), hidden=0.0)
-
-
-def _least_c(classes: ClassTable, column: str, l: int) -> Iterator[tuple[Way, Floats]]:
-    for way in ways(classes, column):
+    def least(way: Way) -> Floats:
         (counts, rest), start = ranked(way.values), way.values.start
-        enough = np.diff(start) > l - 1
-        at = np.where(enough, start[:-1] + l - 1, 0)
-        yield way, np.where(enough, counts[start[:-1]] / rest[at], np.inf)
+        enough = np.diff(start) > int(l) - 1
+        at = np.where(enough, start[:-1] + int(l) - 1, 0)
+        return np.where(enough, counts[start[:-1]] / rest[at], np.inf)
+
+    return classes.per_class(worst(classes, column, least), hidden=0.0)
 
 
 def recursive_c_oracle(records: Records, record: int, column: str, l: float) -> float:
@@ -252,23 +145,8 @@ def recursive_c_oracle(records: Records, record: int, column: str, l: float) -> 
     return max(found)
 
 
-RECURSIVE_C = Measure(
-    name="recursive_c",
-    title="c of recursive (c, ℓ)-diversity",
-    kind="privacy",
-    direction="min",
-    reads="sensitive",
-    function=least_c,
-    oracle=recursive_c_oracle,
-    fold="worst",
-    monotone="falls",
-    parameters={"l": 2},
-    sentence="Any c above this makes the table recursively (c, ℓ)-diverse.",
-    citation="Machanavajjhala et al. 2007, recursive (c, ℓ)-diversity",
-    formula="max over classes of  r₁ / (r_ℓ + … + r_m)   for a given ℓ",
-    use="To know which c of recursive (c, ℓ)-diversity a table keeps.",
-    elsewhere={"pycanon": "c of recursive_c_l_diversity (cut to a whole number)"},
-    per_class=PerClass(Criterion.RECURSIVE_C, parameter="l"),
+RECURSIVE_C = diversity(
+    "recursive_c", least_c, recursive_c_oracle, direction="min", fold="worst", monotone="falls", parameters={"l": 2}
 )
 
 
@@ -283,25 +161,7 @@ def weighted_l_oracle(records: Records, record: int, column: str) -> float:
     return 1.0 if held >= EXEMPT else held
 
 
-WEIGHTED_L = Measure(
-    name="weighted_l",
-    title="weighted ℓ",
-    kind="privacy",
-    direction="max",
-    reads="sensitive",
-    function=diversity_or_one,
-    oracle=weighted_l_oracle,
-    fold="mean",
-    monotone="rises",
-    bound="unsuppressed",
-    sentence="How many different sensitive values an average record's class holds; suppressed records count as 0.",
-    citation="Dewri et al., privacy versus data quality as multi-objective problems, problem 1 for ℓ-diversity",
-    formula="1/N · sum over released records of the number of different values in the class",
-    use="To compare releases with the same ℓ.",
-    short="weighted ℓ",
-    histogram=Form.MEAN_DIVERSITY,
-    tallied=lambda cuts: cuts.mean,
-)
+WEIGHTED_L = diversity("weighted_l", diversity_or_one, weighted_l_oracle, fold="mean", bound="unsuppressed")
 
 
 def own_count(classes: ClassTable, column: str) -> Property:
@@ -314,24 +174,14 @@ def sum_l_oracle(records: Records, record: int, column: str) -> float:
     return float(len(set(records.holders(column)[same].tolist())))
 
 
-SUM_L = Measure(
-    name="sum_l",
-    title="sum of own-value counts",
-    kind="privacy",
+# Suppression lowers the sum, so there is no bound if it is minimised.
+SUM_L = diversity(
+    "sum_l",
+    own_count,
+    sum_l_oracle,
     direction="min",
-    reads="sensitive",
-    function=own_count,
-    oracle=sum_l_oracle,
     fold="sum",
-    monotone="rises",
     bound="unsuppressed",
-    bound_direction="max",  # suppression lowers it, so there is no bound if it is minimised
-    highest=lambda classes: float(classes.records) ** 2,
-    sentence="How often each record's own sensitive value occurs in its class, added up.",
-    citation="Dewri, Ray, Ray, Whitley 2010, property-based generalizations, S_ℓ",
-    formula="sum over released records of the count of the record's own value in its class",
-    use="Only to reproduce published figures.",
-    scale="log",
-    unit="count",
-    walked=Walked(lambda nodes: nodes.own_sum),
+    bound_direction="max",
+    most=all_pairs,
 )

@@ -1,45 +1,132 @@
-"""Measures of re-identification risk: prosecutor, journalist, marketer and individual risk.
+"""Measures of re-identification risk: households in a class, prosecutor, journalist, marketer and individual risk.
 
-Prosecutor risk is the highest probability of selecting the record of a person who is known to be in the table.
+Journalist risk is never estimated without a table of the population. Marketer risk is that of a match with the
+population if there is a table of it, else with the file itself.
 
 >>> from sfumato.measures.oracle import six_rows
+>>> HOUSEHOLDS.available(six_rows())
+'needs a household column'
 >>> PROSECUTOR_RISK.value(six_rows()), PROSECUTOR_RISK.property(six_rows()).mean()
 (1.0, 0.5)
-
-Journalist risk is the highest probability of selecting the person of the population that a record belongs to. It needs
-a table of the population and is never estimated without one.
-
->>> from sfumato.measures.oracle import six_rows
 >>> JOURNALIST_RISK.available(six_rows())
 'needs a population table'
-
-Marketer risk is the expected share of correct matches if all records are matched: with the population if there is a
-table of it, else with the file itself, which gives the number of classes over the number of records.
-
->>> from sfumato.measures.oracle import six_rows
 >>> MARKETER_RISK.value(six_rows())  # 3 classes, 6 records
 0.5
 
-Individual risk is the expected probability that a record of a survey is re-identified in the population. The number F
-of people in the population who match a record is unknown. Its estimate F̂ is the sum of the weights of the f records in
-the class, and p = f/F̂. In the negative binomial model of Benedetti and Franconi, the expectation of 1/F is
-p^f / f · ₂F₁(f, f; f + 1; 1 − p). It has a closed form for f of 1, 2 and 3. Above that, p/(f − 1 + p) is close.
+Individual risk is for surveys. The number F of people in the population who match a record is unknown. Its estimate F̂
+is the sum of the weights of the f records in the class, and p = f/F̂. In the negative binomial model of Benedetti and
+Franconi, the expectation of 1/F is p^f / f · ₂F₁(f, f; f + 1; 1 − p). It has a closed form for f of 1, 2 and 3. Above
+that, p/(f − 1 + p) is close.
 
->>> from sfumato.measures.oracle import six_rows
 >>> INDIVIDUAL_RISK.available(six_rows())
 'needs a weight column'
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 
-from sfumato.base.arrays import Floats
+from sfumato.base.arrays import Counts64, Floats
 from sfumato.measures.classes import ClassTable
-from sfumato.measures.criteria import Criterion
-from sfumato.measures.measure import Form, Headline, Measure, PerClass
+from sfumato.measures.measure import Measure, all_records
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
+from sfumato.tables.units import Units
+
+
+def _households(classes: ClassTable) -> tuple[Units, Counts64]:
+    households, sizes = classes.table.households, classes.households
+    if households is None or sizes is None:
+        raise AssertionError("available() asks for a household column")
+    return households, sizes
+
+
+def number(classes: ClassTable) -> Property:
+    return classes.per_class(_households(classes)[1], hidden=0.0)
+
+
+def alone(classes: ClassTable) -> Property:
+    households, sizes = _households(classes)
+    single = np.where(classes.kept, sizes == 1, False).astype(np.float64)
+    each = np.zeros(households.number)
+    np.maximum.at(each, households.unit, single[classes.index[households.tuple_of]])
+    return replace(classes.per_class(single, hidden=0.0), units=each)
+
+
+def _of_members(classes: ClassTable, risks: Floats) -> Property:
+    """Return 1 − Π(1 − r) over the members of each household, where r is the largest risk of a member's records."""
+    households, _ = _households(classes)
+    table, risks = classes.table, np.where(classes.kept, risks, 0.0)
+    safe = np.ones(households.number)
+    if table.units is None or table.household_of is None:
+        np.multiply.at(safe, households.unit, (1.0 - risks[classes.index[households.tuple_of]]) ** households.rows)
+    else:
+        person = np.zeros(table.units.number)
+        np.maximum.at(person, table.units.unit, risks[classes.index[table.units.tuple_of]])
+        np.multiply.at(safe, table.household_of, 1.0 - person)
+    each = 1.0 - safe
+    worst = np.zeros(len(classes.rows))
+    np.maximum.at(worst, classes.index[households.tuple_of], each[households.unit])
+    return replace(classes.per_class(worst, hidden=0.0), units=each)
+
+
+def of_sample(classes: ClassTable) -> Property:
+    return _of_members(classes, 1.0 / classes.size)
+
+
+def of_population(classes: ClassTable) -> Property:
+    return _of_members(classes, class_risks(classes))
+
+
+def oracle_number(records: Records, record: int) -> float:
+    return float(len(set(records.households[records.crowd(record)].tolist())))
+
+
+def oracle_alone(records: Records, record: int) -> float:
+    return float(oracle_number(records, record) == 1)
+
+
+def oracle_risk(records: Records, record: int) -> float:
+    """Return the largest risk of the households in the record's class."""
+    return _largest(records, record, prosecutor_risk_oracle)
+
+
+def oracle_population_risk(records: Records, record: int) -> float:
+    return _largest(records, record, individual_risk_oracle)
+
+
+def _largest(records: Records, record: int, risk: Callable[[Records, int], float]) -> float:
+    present = set(records.households[records.crowd(record)].tolist())
+    return max(records.household_risk(household, risk) for household in present)
+
+
+of_households = partial(Measure, kind="privacy", direction="min", reads="household", fold="mean", monotone="falls")
+HOUSEHOLDS = of_households(
+    "households",
+    number,
+    oracle_number,
+    direction="max",
+    fold="worst",
+    monotone="rises",
+    bound="own_budget",
+    most=all_records,
+)
+HOUSEHOLDS_ALONE = of_households("household_uniques", alone, oracle_alone)
+HOUSEHOLD_RISK = of_households("household_risk", of_sample, oracle_risk)
+HOUSEHOLD_POPULATION_RISK = of_households(
+    "household_individual_risk",
+    of_population,
+    oracle_population_risk,
+    monotone=None,
+    unfit=lambda classes: None if classes.table.weights is not None else "needs a weight column",
+)
+
+
+risk = partial(Measure, kind="privacy", direction="min", monotone="falls")
 
 
 def prosecutor_risk(classes: ClassTable) -> Property:
@@ -50,32 +137,14 @@ def prosecutor_risk_oracle(records: Records, record: int) -> float:
     return 1.0 / float(records.people(records.crowd(record)))
 
 
-PROSECUTOR_RISK = Measure(
-    name="prosecutor_risk",
-    title="prosecutor risk",
-    kind="privacy",
-    direction="min",
-    reads="sizes",
-    function=prosecutor_risk,
-    oracle=prosecutor_risk_oracle,
-    fold="worst",
-    monotone="falls",
-    bound="own_budget",
-    highest=lambda classes: 1.0,
-    sentence="The probability of finding a person who is known to be in the table: one over the class size, at worst.",
-    citation="El Emam 2013, guide to the de-identification of personal health information",
-    formula="max over released records of 1/n  =  1/k",
-    use="The attacker knows that the person is in the table (a survey of a whole school, a register).",
-    elsewhere={"ARX": "highest prosecutor risk"},
-    unit="share",
-    attacker="prosecutor",
-    histogram=Form.SIZE,
-    per_class=PerClass(Criterion.SIZE, risk=True),
+PROSECUTOR_RISK = risk(
+    "prosecutor_risk", prosecutor_risk, prosecutor_risk_oracle, reads="sizes", fold="worst", bound="own_budget"
 )
 
 
-def journalist_risk(classes: ClassTable) -> Property:
-    people = classes.population if classes.population is not None else classes.size
+def match_risk(classes: ClassTable) -> Property:
+    """Return one over the people with the same values, of the population if there is a table of it."""
+    people = classes.size if classes.population is None else classes.population
     return classes.per_class(1.0 / people, hidden=0.0)
 
 
@@ -83,63 +152,16 @@ def journalist_risk_oracle(records: Records, record: int) -> float:
     return 1.0 / records.population(record)
 
 
-JOURNALIST_RISK = Measure(
-    name="journalist_risk",
-    title="journalist risk",
-    kind="privacy",
-    direction="min",
-    reads="population",
-    function=journalist_risk,
-    oracle=journalist_risk_oracle,
-    fold="worst",
-    monotone="falls",
-    bound="own_budget",
-    highest=lambda classes: 1.0,
-    sentence="The probability of finding the right person in the population: one over the number of people with "
-    "the same values, at worst.",
-    citation="El Emam 2013, guide to the de-identification of personal health information",
-    formula="max over released records of 1/F,   F the people of the population table with the same values",
-    use="The table is a sample, a table of the population exists, and the attacker does not know who was sampled.",
-    elsewhere={"ARX": "highest journalist risk; k-map is its inverse"},
-    unit="share",
-    attacker="journalist",
-    per_class=PerClass(Criterion.PEOPLE, risk=True),
+JOURNALIST_RISK = risk(
+    "journalist_risk", match_risk, journalist_risk_oracle, reads="population", fold="worst", bound="own_budget"
 )
-
-
-def marketer_risk(classes: ClassTable) -> Property:
-    people = classes.size if classes.population is None else classes.population
-    return classes.per_class(1.0 / people, hidden=0.0)
 
 
 def marketer_risk_oracle(records: Records, record: int) -> float:
     return 1.0 / (records.population(record) or records.people(records.crowd(record)))
 
 
-MARKETER_RISK = Measure(
-    name="marketer_risk",
-    title="marketer risk",
-    kind="privacy",
-    direction="min",
-    reads="sizes",
-    function=marketer_risk,
-    oracle=marketer_risk_oracle,
-    fold="mean",
-    monotone="falls",
-    highest=lambda classes: 1.0,
-    sentence="The share of all records that would be matched to the correct person.",
-    citation="El Emam 2013, guide to the de-identification of personal health information",
-    formula="1/N · sum over released records of 1/n  =  released classes / N",
-    use="The attacker wants many matches and accepts mistakes; the expected share of correct ones.",
-    elsewhere={
-        "ARX": "estimated marketer risk, which is taken over the records left",
-        "sdcMicro": "expected re-identification rate, without weights",
-    },
-    unit="share",
-    headline=Headline(3, "of all records would be matched correctly"),
-    usual=True,
-    attacker="marketer",
-)
+MARKETER_RISK = risk("marketer_risk", match_risk, marketer_risk_oracle, reads="sizes", fold="mean")
 
 
 def individual_risk(classes: ClassTable) -> Property:
@@ -153,9 +175,8 @@ def class_risks(classes: ClassTable) -> Floats:
     if classes.pairs is not None:
         np.add.at(people, classes.pairs[0], np.bincount(classes.index, weights=weights)[classes.pairs[1]])
     present = people * classes.size / classes.crowd  # a unit with several rows counts with their mean weight
-    share = np.clip(
-        classes.size / np.maximum(present, 1e-12), 0.0, 1.0
-    )  # with weights below 1 the estimate would be fewer people than the sample has
+    # With weights below 1 the estimate would be fewer people than the sample has.
+    share = np.clip(classes.size / np.maximum(present, 1e-12), 0.0, 1.0)
     return expected_risk(classes.size.astype(np.float64), share)
 
 
@@ -192,25 +213,6 @@ def individual_risk_oracle(records: Records, record: int) -> float:
     return float(expected_risk(np.array([people]), np.array([share]))[0])
 
 
-INDIVIDUAL_RISK = Measure(
-    name="individual_risk",
-    title="individual risk",
-    kind="privacy",
-    direction="min",
-    reads="weights",
-    function=individual_risk,
-    oracle=individual_risk_oracle,
-    fold="mean",
-    monotone=None,
-    highest=lambda classes: 1.0,
-    sentence="The expected probability that a survey record is re-identified in the population, estimated from "
-    "the weights.",
-    citation="Benedetti and Franconi 1998; sdcMicro's individual risk",
-    formula="mean over released records of E[1/F | f],   f = n,   F estimated by the sum of the weights of the class",
-    use="A sample with survey weights and no table of the population.",
-    elsewhere={
-        "sdcMicro": "individual risk, freqCalc and indivRisk",
-        "µ-Argus": "individual risk model (Benedetti–Franconi)",
-    },
-    unit="share",
+INDIVIDUAL_RISK = risk(
+    "individual_risk", individual_risk, individual_risk_oracle, reads="weights", fold="mean", monotone=None
 )

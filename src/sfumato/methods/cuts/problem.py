@@ -17,10 +17,12 @@ import numpy as np
 from sfumato.base.arrays import Codes, Counts64, Floats, Index
 from sfumato.errors import MeasureError, StudyError
 from sfumato.measures.classes import ClassTable, Masks, bits_of, classify, no_masks, sensitive_masks
-from sfumato.measures.measure import CutFigures, Form, Goal, Measure
+from sfumato.measures.fast_paths import CutFigures, Form
+from sfumato.measures.measure import Goal, Measure
 from sfumato.measures.registry import GENERAL_LOSS, K, known_measures
-from sfumato.measures.suppression import suppress_below, suppress_diversity_below, suppress_within
-from sfumato.measures.units import CONSTRAINT, MEASURED, OBJECTIVE, releases_of
+from sfumato.measures.suppression import suppress_below, suppress_within
+from sfumato.measures.thresholds import CONSTRAINT, MEASURED, OBJECTIVE
+from sfumato.measures.units import releases_of
 from sfumato.methods.cuts.kernels import (
     BELOW_LIMIT,
     BELOW_MEAN,
@@ -250,8 +252,8 @@ class FiguredCuts:
             stated = {Form.DIVERSITY if by_diversity else Form.SIZE}
             if rule in ("none", "below_mean"):
                 stated.add(Form.MEAN_DIVERSITY if by_diversity else Form.MEAN_SIZE)
-        measures = [result for result in known_measures().values() if result.tallied is not None]
-        return tuple(result.name for result in measures if result.histogram is None or result.histogram in stated)
+        measures = [result for result in known_measures().values() if result.fast.cuts is not None]
+        return tuple(each.name for each in measures if each.fast.histogram is None or each.fast.histogram in stated)
 
     def natural(self, figures: Table) -> Floats:
         """Return values by candidate, variant and goal in units of the measures, NaN for infeasible variants."""
@@ -277,9 +279,9 @@ class FiguredCuts:
 
 
 def _tallied(measure: Measure, counted: CutFigures) -> Floats:
-    if measure.tallied is None:
+    if measure.fast.cuts is None:
         raise MeasureError(f"{measure.name} by the figures of cuts", expected="a measure that they tell")
-    return measure.tallied(counted)
+    return measure.fast.cuts(counted)
 
 
 class MeasuredCuts(FiguredCuts):
@@ -297,7 +299,7 @@ class MeasuredCuts(FiguredCuts):
             return suppress_below(result, problem.least_size)
         figures = problem.figures(bits[None, :])[0, 0]
         if problem.by_diversity:
-            return suppress_diversity_below(result, int(figures[LEAST_DIVERSITY]))
+            return suppress_below(result, 0, int(figures[LEAST_DIVERSITY]))
         return suppress_below(result, int(figures[LEAST_SIZE]))
 
     def values(self, bits: Bits) -> Floats:

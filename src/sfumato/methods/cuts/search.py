@@ -22,7 +22,8 @@ from sfumato.base.formats import parse_json
 from sfumato.errors import MeasureError, StudyError, UnreachableError, shortened
 from sfumato.front import Front, Objective, Point, numbered
 from sfumato.measures.classes import classify
-from sfumato.measures.measure import Form, Goal, Measure
+from sfumato.measures.fast_paths import Form
+from sfumato.measures.measure import Goal, Measure
 from sfumato.measures.registry import (
     DISTINCT_L,
     GENERAL_LOSS,
@@ -236,7 +237,9 @@ class CutSearch:
         if self.fast and not any(result.kind == "privacy" and result.fold != "worst" for result in measures):
             return np.zeros(len(measures))
         raw = classify(self.table, weights=tuple(self.problem.weights.tolist()))
-        return np.array([result.resolution * result.highest(raw) if result.resolution else 0.0 for result in measures])
+        return np.array(
+            [result.fast.resolution * result.highest(raw) if result.fast.resolution else 0.0 for result in measures]
+        )
 
     def sampled(self, rng: np.random.Generator, count: int) -> Bits:
         return self.space.sampled(rng, count)

@@ -17,9 +17,10 @@ from sfumato.base.arrays import Codes, Counts64, Floats
 from sfumato.errors import MeasureError
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.criteria import Criterion
-from sfumato.measures.measure import Goal, Measure, NodeFigures
+from sfumato.measures.fast_paths import NodeFigures
+from sfumato.measures.measure import Goal, Measure
 from sfumato.measures.registry import DISTINCT_L, GENERAL_LOSS, WEIGHTED_K, K
-from sfumato.measures.suppression import refuse_wildcards, suppress_planned
+from sfumato.measures.suppression import refuse_wildcards, suppress_below
 from sfumato.measures.thresholds import (
     CONSTRAINT,
     HALF,
@@ -31,11 +32,11 @@ from sfumato.measures.thresholds import (
     level_of,
     quantised,
     releases,
-    value_at,
+    values_at,
 )
 from sfumato.measures.units import releases_of
-from sfumato.methods.lattice.rollup import Reads, Releases, RollUp, covered_leaves, full_sums
-from sfumato.methods.lattice.rule import FAILING, SUM_K, SUM_L, WRONG, Rule
+from sfumato.methods.lattice.rollup import Reads, RollUp, covered_leaves, full_sums
+from sfumato.methods.lattice.rule import FAILING, GONE, RECORDS, SUM_K, SUM_L, WRONG, Rule
 from sfumato.plans.recodings import at_levels
 from sfumato.tables.frequency import FrequencyTable
 
@@ -89,14 +90,9 @@ class LatticeProblem:
         paper: bool = False,
     ) -> None:
         goals = [replace(goal, measure=goal.measure.for_table(table, budget > table.removed)) for goal in goals]
-        self.table, self.goals, self.budget, self.least_size, self.threads = (
-            table,
-            tuple(goals),
-            budget,
-            least_size,
-            threads,
-        )
-        self.objective_count, self.paper = len(self.goals) if objective_count is None else objective_count, paper
+        self.table, self.goals, self.budget = table, tuple(goals), budget
+        self.least_size, self.threads, self.paper = least_size, threads, paper
+        self.objective_count = len(self.goals) if objective_count is None else objective_count
         self.weights = np.array([(weights or {}).get(name, 1.0) for name in table.columns])
         self.shape = tuple(domain.hierarchy.height + 1 for domain in table.domains)
         self.thresholds = self._thresholds()
@@ -116,10 +112,8 @@ class LatticeProblem:
 
     def _thresholds(self) -> tuple[Threshold, ...]:
         """Return the class criteria, size first, with the mode of each: objective, limit, or only measured."""
-        limit = float(self.least_size) if self.least_size else -np.inf
-        result: dict[tuple[object, ...], Threshold] = {
-            _kind(K): Threshold(K, CONSTRAINT if self.least_size else MEASURED, limit)
-        }
+        size = Threshold(K, CONSTRAINT, float(self.least_size)) if self.least_size else Threshold(K, MEASURED)
+        result: dict[tuple[object, ...], Threshold] = {_kind(K): size}
         loose = False
         for position, goal in enumerate(self.goals):
             if not is_criterion(goal.measure, goal.direction):
@@ -133,10 +127,7 @@ class LatticeProblem:
         size = result[_kind(K)]
         if self.paper:
             result = {kind: Threshold(threshold.measure, MEASURED) for kind, threshold in result.items()}
-            demanded = size.mode == CONSTRAINT
-            result[_kind(K)] = replace(
-                size, mode=CONSTRAINT if demanded else OBJECTIVE, limit=size.limit if demanded else -np.inf
-            )
+            result[_kind(K)] = size if size.mode == CONSTRAINT else Threshold(K, OBJECTIVE)
         elif loose and size.mode == MEASURED:
             result[_kind(K)] = replace(size, mode=OBJECTIVE)
         return tuple(result.values())
@@ -176,14 +167,11 @@ class LatticeProblem:
 
     def known(self, goal: Goal, nodes: Codes) -> Floats | None:
         """Return the minimised bound of a goal at nodes without their evaluation, or None if it is unknown."""
-        walked = goal.measure.walked
-        if walked is None or not walked.from_margins or not goal.bounded:
+        if not goal.measure.fast.margins or not goal.bounded:
             return None
-        everyone = np.full(len(nodes), self.table.rows)
-        sums = full_sums(
-            self._covered, nodes
-        )  # from the margins, because a table may have too many columns for the walk
-        return np.asarray(goal.sign * walked.value(NodeFigures(self.table, self.weights, nodes, everyone, sums)))
+        # The sums are from the margins, because a table may have too many columns for the walk.
+        everyone, sums = np.full(len(nodes), self.table.rows), full_sums(self._covered, nodes)
+        return goal.sign * _walked_value(goal.measure, NodeFigures(self.table, self.weights, nodes, everyone, sums))
 
     @cached_property
     def _covered(self) -> list[Counts64]:
@@ -202,12 +190,12 @@ class LatticeProblem:
             return False
         for goal in self.goals:
             measure = goal.measure
-            if is_criterion(measure, goal.direction) and measure.per_class is not None:
-                if self.paper and measure.per_class.whole:  # the paper's rule compares with the kept records
+            if is_criterion(measure, goal.direction) and measure.fast.criterion is not None:
+                if self.paper and measure.fast.whole:  # the paper's rule compares with the kept records
                     return False
                 if self.table.special and measure.reads == "sensitive" and self._reads_counts:
                     return False  # compiled loops distinguish harmless and missing values only in sets of values
-            elif measure.walked is None or (several and measure.reads == "sensitive"):
+            elif measure.fast.walk is None or (several and measure.reads == "sensitive"):
                 return False
         try:
             return self.rollup is not None
@@ -224,9 +212,9 @@ class LatticeProblem:
         for goal in self.goals:
             measure = goal.measure
             if is_criterion(measure, goal.direction):
-                if measure.per_class is None or measure.per_class.criterion in BY_SHARES:
+                if measure.fast.criterion is None or measure.fast.criterion in BY_SHARES:
                     return False
-            elif measure.walked is None or not (measure.walked.from_margins or measure.name == WEIGHTED_K.name):
+            elif not (measure.fast.margins or measure.name == WEIGHTED_K.name):
                 return False
         return True
 
@@ -241,9 +229,9 @@ class LatticeProblem:
         if self.thresholds[0].mode == OBJECTIVE and self.thresholds[0].limit > -np.inf:
             return False
         sizes = [goal for goal in self.goals if is_criterion(goal.measure, goal.direction)]
-        others = [goal.measure.walked for goal in self.goals if goal not in sizes]
+        others = [goal for goal in self.goals if goal not in sizes]
         return all(_kind(goal.measure) == _kind(K) for goal in sizes) and all(
-            walked is not None and walked.from_margins for walked in others
+            goal.measure.fast.margins for goal in others
         )
 
     def _in_units(self, nodes: Codes) -> Figures:
@@ -260,29 +248,36 @@ class LatticeProblem:
         best = np.array([highest for _, highest, _ in parts], dtype=np.float64)
         units, records, hidden = found[:, 1], found[:, 2], found[:, 3:]
         sums = full_sums(self._covered, nodes)
-        kept = self.table.records - records
-        released = NodeFigures(self.table, self.weights, nodes[node], kept, sums[node] - hidden)
+        released = NodeFigures(self.table, self.weights, nodes[node], self.table.records - records, sums[node] - hidden)
         whole = NodeFigures(self.table, self.weights, nodes, np.full(len(nodes), self.table.rows), sums)
-        worst = found[:, 0].astype(np.float64)
-        values, bounds = [], []
-        for goal in self.goals:
-            measure = goal.measure
-            if is_criterion(measure, goal.direction):
-                values.append(_natural(measure, worst))
-                bounds.append(_natural(measure, best))
+        worst, best = found[:, :1].astype(np.float64), best[:, None]
+        short = np.array([failing for _, _, failing in parts], dtype=np.int64)
+        return self._figures(start, released, whole, worst, best, units, records, short)
+
+    def _figures(
+        self,
+        start: Counts64,
+        released: NodeFigures,
+        whole: NodeFigures,
+        worst: Floats,
+        best: Floats,
+        suppressed: Counts64,
+        suppressed_rows: Counts64,
+        failing: Counts64,
+    ) -> Figures:
+        """Return the figures of nodes from the counts of releases and the worst and best levels of each criterion."""
+        column = {_kind(threshold.measure): position for position, threshold in enumerate(self.thresholds)}
+        values, bounds = np.empty((len(worst), len(self.goals))), np.empty((len(best), len(self.goals)))
+        for number, goal in enumerate(self.goals):
+            if is_criterion(goal.measure, goal.direction):
+                position = column[_kind(goal.measure)]
+                values[:, number] = values_at(goal.measure, worst[:, position])
+                bounds[:, number] = values_at(goal.measure, best[:, position])
             else:
-                values.append(_walked_value(measure, released))
-                bounds.append(_walked_value(measure, whole))
-        return Figures(
-            start,
-            _columns(values, len(worst)),
-            _walked_value(GENERAL_LOSS, released),
-            units,
-            records,
-            worst[:, None],
-            _columns(bounds, len(nodes)),
-            np.array([short for _, _, short in parts], dtype=np.int64),
-        )
+                values[:, number] = _walked_value(goal.measure, released)
+                bounds[:, number] = _walked_value(goal.measure, whole)
+        losses = _walked_value(GENERAL_LOSS, released)
+        return Figures(start, values, losses, suppressed, suppressed_rows, worst, bounds, failing)
 
     @property
     def _measured(self) -> list[str]:
@@ -295,16 +290,16 @@ class LatticeProblem:
         """Return the thresholds in the form that compiled loops read."""
         several = self.thresholds
         return Rule(
-            kinds=np.array([_criterion(threshold) for threshold in several], dtype=np.int64),
+            kinds=np.array([_criterion(threshold.measure) for threshold in several], dtype=np.int64),
             parameters=np.array([threshold.parameter() for threshold in several]),
             modes=np.array([threshold.mode for threshold in several], dtype=np.int64),
-            limits=np.array([threshold.limit - HALF for threshold in several]),
+            limits=np.array([threshold.limit for threshold in several]) - HALF,
             counts=np.array([threshold.counts for threshold in several], dtype=np.bool_),
             budget=max(self.budget - self.table.removed, 0),
             every=not self.paper,
             mass=self.rollup.tallies.mass,
             people=self.rollup.tallies.people,
-            own=int(any(goal.measure.reads == "sensitive" and goal.measure.walked is not None for goal in self.goals)),
+            own=int(any(goal.measure.reads == "sensitive" and goal.measure.fast.walk for goal in self.goals)),
             label=self.rollup.tallies.label,
             sizes=len(several) == 1
             and self.rollup.tallies.width == (0 if self.table.units is None else 1)
@@ -313,54 +308,24 @@ class LatticeProblem:
 
     def _walked(self, nodes: Codes) -> Figures:
         result = self.rollup.evaluate(nodes, self.rule, self.threads)
-        released, whole = self._released(result), self._whole(result)
-        column = {_kind(threshold.measure): position for position, threshold in enumerate(self.thresholds)}
-        values, bounds = [], []
-        for goal in self.goals:
-            measure = goal.measure
-            if is_criterion(measure, goal.direction):
-                position = column[_kind(measure)]
-                values.append(_natural(measure, result.worst[:, position]))
-                bounds.append(_natural(measure, result.best[:, position]))
-            else:
-                values.append(_walked_value(measure, released))
-                bounds.append(_walked_value(measure, whole))
-        return Figures(
+        node = np.repeat(np.arange(len(nodes)), np.diff(result.start))
+        units, records = (result.figures[:, counted] + self.table.removed for counted in (GONE, RECORDS))
+        sums, everyone = full_sums(self._covered, nodes), np.full(len(nodes), self.table.rows)
+        return self._figures(
             result.start,
-            _columns(values, len(result.worst)),
-            _walked_value(GENERAL_LOSS, released),
-            result.suppressed,
-            result.suppressed_rows,
+            self._counts(nodes[node], self.table.records - records, sums[node] - result.hidden, result.figures),
+            self._counts(nodes, everyone, sums, result.whole),
             result.worst,
-            _columns(bounds, len(nodes)),
+            result.best,
+            units,
+            records,
             result.whole[:, FAILING] + self.table.removed,
         )
 
-    def _released(self, result: Releases) -> NodeFigures:
-        """Return the counts of the walk for the kept records."""
-        return NodeFigures(
-            self.table,
-            self.weights,
-            result.nodes[result.node],
-            self.table.records - result.suppressed_rows,
-            self.rollup.column_sums(result),
-            size_sum=result.figures[:, SUM_K],
-            own_sum=result.figures[:, SUM_L],
-            mislabelled=result.figures[:, WRONG],
-        )
-
-    def _whole(self, result: Releases) -> NodeFigures:
-        """Return the counts of the walk without suppression."""
-        return NodeFigures(
-            self.table,
-            self.weights,
-            result.nodes,
-            np.full(len(result.nodes), self.table.rows),
-            full_sums(self._covered, result.nodes),
-            size_sum=result.whole[:, SUM_K],
-            own_sum=result.whole[:, SUM_L],
-            mislabelled=result.whole[:, WRONG],
-        )
+    def _counts(self, nodes: Codes, kept: Counts64, sums: Counts64, walked: Counts64) -> NodeFigures:
+        """Return the counts of the walk for releases, or for nodes before suppression."""
+        counted = walked[:, SUM_K], walked[:, SUM_L], walked[:, WRONG]
+        return NodeFigures(self.table, self.weights, nodes, kept, sums, *counted)
 
     def _plain(self, nodes: Codes) -> Figures:
         counts, values, losses, suppressed, rows, worst, bounds, failing = [], [], [], [], [], [], [], []
@@ -419,10 +384,10 @@ class LatticeProblem:
         if diverse.mode == OBJECTIVE:
             refuse_wildcards(whole)
         below = [0 if each.limit == -np.inf else int(np.ceil(each.limit - HALF)) for each in (size, diverse)]
-        result = [suppress_planned(whole, *below)]
+        result = [suppress_below(whole, *below)]
         while size.mode == OBJECTIVE and result[-1].kept.any():
             reached = result[-1]
-            more = suppress_planned(reached, int(reached.size[reached.kept].min()) + 1, below[1])
+            more = suppress_below(reached, int(reached.size[reached.kept].min()) + 1, below[1])
             if more.suppressed_units > self.budget or not more.kept.any():
                 break
             result.append(more)
@@ -440,34 +405,18 @@ class LatticeProblem:
 
 def _kind(measure: Measure) -> tuple[object, ...]:
     """Return the kind of a criterion. k and prosecutor risk have the same kind, because both depend on sizes."""
-    per_class = measure.per_class
-    if per_class is None:
-        return (measure.name,)
-    return (per_class.criterion, measure.parameters.get(per_class.parameter))
+    fast = measure.fast
+    return (measure.name,) if fast.criterion is None else (fast.criterion, measure.parameters.get(fast.parameter))
 
 
-def _criterion(threshold: Threshold) -> int:
-    per_class = threshold.measure.per_class
-    return -1 if per_class is None else int(per_class.criterion)
-
-
-def _natural(measure: Measure, levels: Floats) -> Floats:
-    """Return the values of a criterion at several levels."""
-    if measure.per_class is not None and measure.per_class.risk:
-        return np.asarray(np.divide(1.0, levels, out=np.full(len(levels), np.inf), where=levels > 0))
-    return levels if measure.direction == "max" else -levels
-
-
-def _columns(parts: Sequence[Floats | Counts64], rows: int) -> Floats:
-    if not parts:
-        return np.empty((rows, 0))
-    return np.stack([np.asarray(part, dtype=np.float64) for part in parts], axis=1)
+def _criterion(measure: Measure) -> int:
+    return -1 if measure.fast.criterion is None else int(measure.fast.criterion)
 
 
 def _walked_value(measure: Measure, nodes: NodeFigures) -> Floats:
-    if measure.walked is None:
+    if measure.fast.walk is None:
         raise MeasureError(f"{measure.name} by the walk", expected="a measure that the walk computes")
-    return np.asarray(measure.walked.value(nodes), dtype=np.float64)
+    return np.asarray(measure.fast.walk(nodes), dtype=np.float64)
 
 
 def _bound(goal: Goal, whole: ClassTable, budget: int) -> float:
@@ -480,4 +429,4 @@ def _bound(goal: Goal, whole: ClassTable, budget: int) -> float:
     order = np.argsort(levels, kind="stable")
     gone = whole.upto(order)
     position = min(int(np.searchsorted(gone, budget - whole.table.removed, side="right")), len(order) - 1)
-    return value_at(goal.measure, float(levels[order][position]))
+    return float(values_at(goal.measure, levels[order][position : position + 1])[0])

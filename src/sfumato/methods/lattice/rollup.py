@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -25,8 +24,6 @@ from sfumato.measures.criteria import EQUAL, HIERARCHICAL, ORDERED, Secrets, Tal
 from sfumato.measures.privacy.closeness import in_order
 from sfumato.methods.lattice.release_kernels import by_criteria, by_size
 from sfumato.methods.lattice.rule import (
-    GONE,
-    RECORDS,
     Held,
     Keys,
     Maps,
@@ -326,18 +323,17 @@ class Tallies:
         return every.astype(np.uint32) if keys.dtype == np.uint32 else every, all_rows, tally
 
 
+DISTANCES = {"equal": EQUAL, "ordered": ORDERED, "hierarchical": HIERARCHICAL}
+
+
 def secrets_of(columns: Sequence[ValueCounts], sets: bool = False, units: int | None = None) -> Secrets:
     """Return the sensitive columns in the form that compiled loops read. With `sets`, each value is one bit.
 
     With a number of `units`, the counts are of units with a value.
     """
     widths = [len(values.domain.labels) for values in columns]
-    start = (
-        np.concatenate([[0], np.cumsum([int(bits_of(v.domain).max(initial=0)) // WORD + 1 for v in columns])])
-        if sets
-        else np.concatenate([[0], np.cumsum(widths)])
-    )
-    start = start.astype(np.int64)
+    words = [int(bits_of(values.domain).max(initial=0)) // WORD + 1 for values in columns] if sets else widths
+    start = np.concatenate([[0], np.cumsum(words)]).astype(np.int64)
     whole, orders, parents = [], [], []
     tallest = max((values.domain.hierarchy.height for values in columns), default=0)
     levels = np.zeros((len(columns), tallest + 1), dtype=np.int64)
@@ -351,18 +347,17 @@ def secrets_of(columns: Sequence[ValueCounts], sets: bool = False, units: int | 
             raise MeasureError("labels behind the leaves of a tree", expected="the plain evaluator")
         levels[b, : tree.height + 1] = [len(level) for level in tree.levels]
         parents.append(np.concatenate([np.asarray(step) for step in (*tree.parents, np.empty(0))]))
-    kinds = {"equal": EQUAL, "ordered": ORDERED, "hierarchical": HIERARCHICAL}
 
-    def joined(parts: Sequence[Any]) -> Counts64:
+    def joined(parts: Sequence[Counts64 | Floats]) -> Counts64:
         return np.concatenate([*parts, np.empty(0)]).astype(np.int64)
 
-    def starts(parts: Sequence[Any]) -> Counts64:
+    def starts(parts: Sequence[Counts64 | Floats]) -> Counts64:
         return np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
 
     return Secrets(
         start,
         np.concatenate([*whole, np.empty(0)]),
-        np.array([kinds[values.domain.distance] for values in columns], dtype=np.int64),
+        np.array([DISTANCES[values.domain.distance] for values in columns], dtype=np.int64),
         joined(orders),
         starts(orders),
         joined(parents),
@@ -376,35 +371,6 @@ def secrets_of(columns: Sequence[ValueCounts], sets: bool = False, units: int | 
 
 KEY_BITS = 63
 HELD_CELLS = 8_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Releases:
-    """The releases of nodes. The columns of `hidden` are those of the table."""
-
-    table: FrequencyTable
-    nodes: Codes
-    start: Counts64
-    figures: Counts64
-    hidden: Counts64
-    worst: Floats
-    whole: Counts64
-    best: Floats
-
-    @property
-    def node(self) -> Counts64:
-        """Return the index of the node of each release."""
-        return np.repeat(np.arange(len(self.nodes)), np.diff(self.start))
-
-    @property
-    def suppressed(self) -> Counts64:
-        """Return the number of suppressed units of each release."""
-        return np.asarray(self.figures[:, GONE] + self.table.removed)
-
-    @property
-    def suppressed_rows(self) -> Counts64:
-        """Return the number of suppressed records of each release."""
-        return np.asarray(self.figures[:, RECORDS] + self.table.removed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -444,22 +410,13 @@ class RollUp:
         self._table = Base(np.zeros(len(self.order), dtype=np.int32), keys, rows, tally)
         self._bases: list[Base] = []  # the most recently used first
 
-    @property
-    def space(self) -> int:
-        """Return the number of nodes of the lattice."""
-        return int(np.prod([int(height) + 1 for height in self.heights], dtype=object))
-
     @cached_property
     def all_nodes(self) -> Codes:
         """Return every node in the order of levels."""
         return all_nodes([int(height) + 1 for height in self.heights])
 
-    @cached_property
-    def covered(self) -> list[Counts64]:
-        return covered_leaves(self.table)
-
-    def evaluate(self, nodes: Codes, rule: Rule, threads: int | None = None) -> Releases:
-        """Return the releases of some nodes in the given order."""
+    def evaluate(self, nodes: Codes, rule: Rule, threads: int | None = None) -> Walked:
+        """Return the releases of some nodes in the given order, with `hidden` by the columns of the table."""
         nodes = np.ascontiguousarray(nodes, dtype=np.int32)
         walked = nodes[:, self.order]
         order = np.lexsort(walked.T[::-1])
@@ -484,15 +441,7 @@ class RollUp:
             np.concatenate([getattr(part, name) for part in parts])[rows] for name in ("figures", "worst")
         )
         whole, best = (np.concatenate([getattr(part, name) for part in parts])[position] for name in ("whole", "best"))
-        return Releases(self.table, nodes, start, figures, hidden, worst, whole, best)
-
-    def column_sums(self, releases: Releases) -> Counts64:
-        """Return for each release and column the sum of leaves under the labels of kept records."""
-        return np.asarray(self.full_sums(releases.nodes)[releases.node] - releases.hidden)
-
-    def full_sums(self, nodes: Codes) -> Counts64:
-        """Return these sums without suppression, which are known for every node without a visit."""
-        return full_sums(self.covered, nodes)
+        return Walked(start, figures, hidden, worst, whole, best)
 
     def _base(self, finest: Codes) -> Base:
         """Return the classes of a node that is at least as fine as some nodes, computed from the fewest classes."""
@@ -558,23 +507,12 @@ class RollUp:
                     lookup_start[position, low, high] = placed
                     lookups.append(step)
                     placed += len(step)
-        maps = Maps(
-            shift,
-            mask,
-            np.concatenate(lookups),
-            lookup_start,
-            np.concatenate(covers),
-            cover_start,
-            self.tallies.bits,
-        )
+        steps, sizes = np.concatenate(lookups), np.concatenate(covers)
+        maps = Maps(shift, mask, steps, lookup_start, sizes, cover_start, self.tallies.bits)
         keys = self._keys(self.table.codes, shift)
         few = self.table.rows < 1 << 31
         rows = self.table.counts if self.table.units is None else self.table.units.per_tuple
-        return (
-            keys.astype(np.uint32) if sum(bits) <= 32 else keys,
-            rows.astype(np.int32) if few else rows,
-            maps,
-        )
+        return keys.astype(np.uint32) if sum(bits) <= 32 else keys, rows.astype(np.int32) if few else rows, maps
 
 
 def covered_leaves(table: FrequencyTable) -> list[Counts64]:
@@ -583,9 +521,8 @@ def covered_leaves(table: FrequencyTable) -> list[Counts64]:
     for domain, codes in zip(table.domains, table.codes, strict=True):
         records = np.bincount(codes, weights=table.counts, minlength=len(domain.labels)).astype(np.int64)
         tree = domain.hierarchy
-        result.append(
-            np.array([int(records @ tree.sizes[level][tree.maps[level]]) for level in range(tree.height + 1)])
-        )
+        levels = zip(tree.sizes, tree.maps, strict=True)
+        result.append(np.array([int(records @ sizes[groups]) for sizes, groups in levels]))
     return result
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -23,24 +22,20 @@ from sfumato.front import Front, Objective, Point, numbered
 from sfumato.measures.classes import classify
 from sfumato.measures.measure import Goal
 from sfumato.measures.registry import K
-from sfumato.measures.suppression import budget, thresholds_of
-from sfumato.measures.thresholds import MEASURED, OBJECTIVE, value_at
+from sfumato.measures.suppression import budget, level_plan
+from sfumato.measures.thresholds import MEASURED, OBJECTIVE, values_at
 from sfumato.methods.lattice.problem import Figures, LatticeProblem
 from sfumato.methods.run import Parts, Run
 from sfumato.methods.system import check_algorithm, check_weights, demanded_size, goal_of, number
-from sfumato.plans.recodings import LevelPlan, all_nodes, at_level, at_levels
+from sfumato.plans.recodings import all_nodes, at_level, at_levels
 from sfumato.study import SearchSettings, Study
 from sfumato.tables.frequency import FrequencyTable
 
 
 def remembered(memories: Mapping[str, Memory]) -> Parts:
     """Return the evaluated nodes of searches as arrays. A search is deterministic, so it needs no other state."""
-    result = {}
-    for name, memory in memories.items():
-        if memory.count:
-            for part in PARTS:
-                result[f"{name}/{part}"] = getattr(memory.all, part)
-    return result
+    parts = [(name, part, memory.all) for name, memory in memories.items() if memory.count for part in PARTS]
+    return {f"{name}/{part}": getattr(found, part) for name, part, found in parts}
 
 
 def recalled(parts: Parts | None, name: str) -> Evaluated | None:
@@ -86,13 +81,11 @@ class Search:
         for goal in (*objective_goals, *limits):
             goal.measure.value(raw)
         check_weights(settings, table)
-        least_size = demanded_size(settings)
-        maximum = budget(settings.max_suppression, table.persons)
         problem = LatticeProblem(
             table,
             [*objective_goals, *limits],
-            maximum,
-            least_size,
+            budget(settings.max_suppression, table.persons),
+            demanded_size(settings),
             settings.weights,
             settings.threads,
             len(objective_goals),
@@ -118,16 +111,13 @@ class Search:
 
     def _useful(self, figures: Figures, result: Evaluated) -> Flags:
         """Return the non-dominated releases of each node, or its best release for a single objective."""
+        kept, first = np.ones(len(result.values), dtype=np.bool_), figures.start[:-1]
         if self.study.search.method == "best_first":
-            order = np.lexsort((result.values[:, 0], result.violation, figures.node))
-            kept = np.zeros(len(result.values), dtype=np.bool_)
-            kept[order[figures.start[:-1]]] = True
+            kept[:] = False
+            kept[np.lexsort((result.values[:, 0], result.violation, figures.node))[first]] = True
         elif self.objective_count > 1:
-            kept = np.ones(len(result.values), dtype=np.bool_)
             leave_dominated(result.values, figures.start, kept)
-            kept[figures.start[:-1]] = True
-        else:
-            kept = np.ones(len(result.values), dtype=np.bool_)
+            kept[first] = True
         return kept
 
     def demanding(self, k: int) -> Search:
@@ -143,20 +133,23 @@ class Search:
         def known(nodes: Codes) -> Floats:
             result = np.full((len(nodes), len(goals)), -np.inf)
             for column, goal in enumerate(goals):
-                bound = self.problem.known(goal, nodes)
+                bound = self._known(goal, nodes)
                 if bound is not None:
-                    result[:, column] = comparable(bound - np.abs(bound) * SLACK)
+                    result[:, column] = bound
             return result
 
         return Hints(known, tuple(goal.moves for goal in goals))
+
+    def _known(self, goal: Goal, nodes: Codes) -> Floats | None:
+        """Return the bound of a goal at nodes that needs no evaluation, as it is compared with values."""
+        bound = self.problem.known(goal, nodes)
+        return None if bound is None else comparable(bound - np.abs(bound) * SLACK)
 
     def bounds(self, nodes: Codes) -> list[Bound]:
         """Return the bounds that the exact search may use."""
         result = []
         for position, goal in enumerate(self.problem.goals):
-            known = self.problem.known(goal, nodes)
-            if known is not None:
-                known = comparable(known - np.abs(known) * SLACK)
+            known = self._known(goal, nodes)
             limit = None if goal.limit is None or position < self.objective_count else goal.sign * goal.limit + 1e-12
             result.append(Bound(goal.measure.name, goal.moves, known, limit))
         demanded = any(each.counts and np.isfinite(each.limit) for each in self.problem.thresholds)
@@ -172,7 +165,7 @@ class Search:
             values = dict(zip((o.name for o in self.objectives), own, strict=True))
             if K.name not in values:
                 values[K.name] = worst[0]
-            plan = LevelPlan(dict(zip(self.table.columns, node, strict=True)), **self._suppression(worst))
+            plan = level_plan(dict(zip(self.table.columns, node, strict=True)), self._limits(worst))
             chosen = {o.name: number(values[o.name]) for o in objectives}
             units = None if self.table.units is None else int(suppressed)
             points.append(Point(0, chosen, loss / self.full, int(rows), plan, suppressed_units=units))
@@ -183,22 +176,22 @@ class Search:
         """Return the highest possible general loss."""
         return float(self.problem.weights.sum()) * self.table.records
 
-    def _suppression(self, worst: Sequence[float]) -> dict[str, Any]:
+    def _limits(self, worst: Sequence[float]) -> dict[str, float]:
         """Return the thresholds of a release: the limit of a constraint, and the level reached by an objective."""
         below: dict[str, float] = {}
         for threshold, level in zip(self.problem.thresholds, worst, strict=True):
             if threshold.mode != MEASURED:
                 reached = level if threshold.mode == OBJECTIVE else threshold.limit
                 if np.isfinite(reached):  # an infinite threshold would suppress all classes
-                    below[threshold.measure.name] = value_at(threshold.measure, reached)
-        return thresholds_of(below)
+                    below[threshold.measure.name] = float(values_at(threshold.measure, np.array([reached]))[0])
+        return below
 
 
 def _objective(goal: Goal, paper: bool) -> Objective:
     """Return a goal as an objective of a front. t, β and δ are relative to the input, as in constraints."""
-    per_class = goal.measure.per_class
-    whole = not paper and per_class is not None and per_class.whole
-    return Objective(goal.measure.name, goal.direction, "input" if whole else "released")
+    return Objective(
+        goal.measure.name, goal.direction, "input" if goal.measure.fast.whole and not paper else "released"
+    )
 
 
 LADDER = (1, 1.5, 2, 3, 5, 7)  # times powers of ten: the constraints on k, one after the other
@@ -280,11 +273,7 @@ POPULATION = 25
 OTHERS = 1500  # most dominated points that are kept for figures
 
 
-def search_lattice(
-    study: Study,
-    table: FrequencyTable,
-    run: Run,
-) -> Front:
+def search_lattice(study: Study, table: FrequencyTable, run: Run) -> Front:
     """Find the front of a study's lattice. If the search is stopped, the front has the best points found.
 
     The certificate of an exact search states what is proven. The study of a front that was stopped has the number of
@@ -414,12 +403,10 @@ def _unreachable(ready: Search, nodes: Codes) -> UnreachableError:
         if goal.limit is not None:
             reached = figures.values[fits, position] if fits.any() else figures.values[:, position]
             best = reached[np.argmin(goal.sign * reached)]
-            if (
-                goal.measure.kind == "privacy"
-            ):  # a node with all classes suppressed is best in privacy and is no help to the reader
-                best = goal.measure.value(
-                    classify(table, at_levels(table, [d.hierarchy.height for d in table.domains]))
-                )
+            if goal.measure.kind == "privacy":
+                # A node with all classes suppressed is best in privacy and is no help to the reader.
+                coarsest = at_levels(table, [domain.hierarchy.height for domain in table.domains])
+                best = goal.measure.value(classify(table, coarsest))
             said.append(f"{goal.measure.name} = {best:g} instead of {goal.limit:g}")
     return UnreachableError(
         "no generalization meets the limits" + ("" if fits.any() else " within the suppression limit"),

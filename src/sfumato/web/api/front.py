@@ -58,7 +58,12 @@ def box_point(saved: Front, table: FrequencyTable, plan: BoxPlan) -> dict[str, A
     occurring = labels_of(made.columns, after)
     words = [f"{column.name}: {words_for(column, occurring[column.name])}" for column in made.columns]
     tables = table_figures(made).get(TABLE_ERROR.name, {"value": None})
-    error = {"title": TABLE_ERROR.title, "sentence": TABLE_ERROR.sentence, "before": None, "after": tables["value"]}
+    error = {
+        "title": TABLE_ERROR.about.title,
+        "sentence": TABLE_ERROR.about.sentence,
+        "before": None,
+        "after": tables["value"],
+    }
     counts = {
         domain.name: dict(zip(domain.labels, domain.counts.tolist(), strict=True)) for domain in after.table.domains
     }
@@ -85,7 +90,7 @@ def _measured(raw: ClassTable, after: ClassTable) -> dict[str, Any]:
             "after": _sizes(after),
             "counted": _counted(after.table),
         },
-        "figures": {one.name: _figures(one, raw, after) for one in headlines() if not one.attacker},
+        "figures": {one.name: _figures(one, raw, after) for one in headlines() if not one.about.attacker},
         "attackers": {one.name: _figures(one, raw, after) for one in attackers()},
     }
 
@@ -110,7 +115,11 @@ def _bin_names() -> list[str]:
 
 
 def _figures(chosen: Measure, raw: ClassTable, after: ClassTable) -> dict[str, Any]:
-    figures: dict[str, Any] = {"title": chosen.title, "sentence": chosen.sentence, "direction": chosen.direction}
+    figures: dict[str, Any] = {
+        "title": chosen.about.title,
+        "sentence": chosen.about.sentence,
+        "direction": chosen.direction,
+    }
     if reason := chosen.available(after):
         return figures | {"before": None, "after": None, "reason": reason}
     return figures | {"before": chosen.value(raw), "after": chosen.value(after)}
@@ -301,7 +310,7 @@ def compare(places: Places, study: str, job: str, one: int, two: int, name: str 
     gain = sign * (values[1] - values[0])
     return {
         "measure": chosen.name,
-        "title": chosen.title,
+        "title": chosen.about.title,
         "direction": chosen.direction,
         "points": [one, two],
         "records": len(values[0]),

@@ -317,10 +317,12 @@ def _refuse_measures(study: Study) -> None:
     for name, limit in study.search.constraints.items():
         goal = goal_of(study, name, None, limit)
         facts = goal.measure
-        lowest, highest = (0.0, 1.0) if facts.unit == "share" else (1.0 if facts.scale == "log" else 0.0, math.inf)
+        lowest, highest = (
+            (0.0, 1.0) if facts.about.unit == "share" else (1.0 if facts.about.scale == "log" else 0.0, math.inf)
+        )
         if not lowest <= limit <= highest:
             raise InputError(
-                f"a limit of {limit:g} on {facts.title}",
+                f"a limit of {limit:g} on {facts.about.title}",
                 expected=f"a number from {lowest:g} to {highest:g}" if highest < math.inf else f"{lowest:g} or more",
                 remedy="leave the limit out, or give one that releases can meet or miss",
             )
