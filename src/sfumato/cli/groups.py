@@ -150,15 +150,13 @@ def columns(
     """Rank the released columns by how well they identify the group, also if they are withheld or coarsened."""
     study = read(run)
     settings, name = settings_of(study), group_of(study, group)
-    listed = [
-        one.as_dict() for one in ranked(read_whole(study, staying_columns(study)), name, settings.attack.seed, count)
-    ]
+    listed = ranked(read_whole(study, staying_columns(study)), name, count, settings.attack.seed)
     if as_json:
-        emit({"group": name, "naming": settings.naming, "columns": listed})
+        emit({"group": name, "naming": settings.naming, "columns": [vars(one) for one in listed]})
         return
     heads = ["column", "alone", "coarsening takes", "withholding takes from all"]
     rows = [
-        [one["column"], *(f"{one[key]:.3f}" for key in ("alone", "coarsening_takes", "withholding_takes"))]
+        [one.column, *(f"{share:.3f}" for share in (one.alone, one.coarsening_takes, one.withholding_takes))]
         for one in listed
     ]
     table(f"Columns that tell {name}, by average precision", heads, rows, right={1, 2, 3})

@@ -168,14 +168,14 @@ def test_ctrl_c_while_it_learns(tmp_path: Path) -> None:
 
 STOPPED = """
 import os, signal, sys
-from sfumato.methods.groups.attack import attackers as michigan
+from sfumato.methods.groups.attack.rules import RuleMeasure
 from sfumato.cli import main
-tournaments, calls = michigan.Michigan._tournaments, []
+quality, calls = RuleMeasure.quality, []
 def struck(self, *given):  # Ctrl-C in the middle of learning
     calls.append(1)
     if len(calls) == 50:
         os.kill(os.getpid(), signal.SIGINT)
-    return tournaments(self, *given)
-michigan.Michigan._tournaments = struck
+    return quality(self, *given)
+RuleMeasure.quality = struck
 main(["search", sys.argv[1] + "/run.toml", "-o", sys.argv[1] + "/out"])
 """

@@ -9,10 +9,10 @@ import numpy as np
 from sfumato.base.arrays import Codes
 from sfumato.errors import InputError
 from sfumato.front import Front, Objective, Point
-from sfumato.methods.groups.attack.outliers import WAYS, find_outliers
+from sfumato.methods.groups.attack.outliers import WAYS, by_scales
 from sfumato.methods.groups.files import settings_of
 from sfumato.methods.groups.search import Level, Protection
-from sfumato.methods.groups.signals import signals_of, singly
+from sfumato.methods.groups.signals import ranked, signals_of
 from sfumato.methods.groups.swapping.bounds import Signal
 from sfumato.methods.groups.swapping.improve import shift_of
 from sfumato.plans.swaps import SwapPlan
@@ -69,9 +69,9 @@ def front_of(protection: Protection, seconds: float = 0.0) -> Front:
             "sensitive": names[sensitive].tolist(),
             "silent": list(protection.silent),
             "chosen": next(i for i, level in enumerate(order) if level is protection.choice),
-            "found_before": sum(len(r.before.anyhow) for r in protection.choice.sealed),
-            "planned_before": sum(len(r.before.anyhow) for r in protection.choice.residual),
-            "telling": {group: singly(target, group, LISTED) for group in groups},
+            "found_before": sum(r.areas_before for r in protection.choice.sealed),
+            "planned_before": sum(r.areas_before for r in protection.choice.residual),
+            "telling": {group: [vars(one) for one in ranked(target, group, LISTED)] for group in groups},
             "baselines": [
                 {"method": one.method, "swaps": one.plan.swaps, "cost": one.plan.cost, "found": one.findings}
                 for one in protection.baselines
@@ -98,22 +98,22 @@ def _point(protection: Protection, signals: list[Signal], groups: list[str], lev
     after = []
     for signal in signals:
         sums = signal.per_area(moved.area_of, len(protection.target.areas))
-        out = {i for scale in ("hinges", "mad") for i in find_outliers(sums, significance, scale).high}
-        outliers = [protection.target.areas[i] for i in sorted(out)]
-        after.append({"after": sums.round(6).tolist(), "outliers_after": outliers})
+        out = {i for outliers in by_scales(sums, significance).values() for i in outliers.high}
+        named = [protection.target.areas[i] for i in sorted(out)]
+        after.append({"after": sums.round(6).tolist(), "outliers_after": named})
     residual, sealed = level.residual, level.sealed
     details = {
         "level": level.level,
         "method": level.method,
-        "low": sum(len(r.after.low) for r in residual),
+        "low": sum(r.low_after for r in residual),
         "near": level.near,
-        "found_known": sum(len(r.after.anyhow) for r in residual if r.role == "known"),
-        "found_after": {way: sum(len(r.after.by_way[way]) for r in sealed) for way in WAYS},
+        "found_known": sum(r.areas_after for r in residual if r.role == "known"),
+        "found_after": {way: sum(r.found_after[way] for r in sealed) for way in WAYS},
         "sealed": {
             "attacks": len(sealed),
-            "finding": sum(bool(r.after.anyhow) for r in sealed),
+            "finding": sum(bool(r.areas_after) for r in sealed),
             "areas": level.sealed_findings,
-            "low": sum(len(r.after.low) for r in sealed),
+            "low": sum(r.low_after for r in sealed),
         },
         "shift": shift_of(protection.target, moved.area_of).as_dict(),
         "residual": [row.as_dict() for row in (*residual, *sealed)],

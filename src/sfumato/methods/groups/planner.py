@@ -12,7 +12,7 @@ from sfumato.errors import InputError, UnreachableError, shortened
 from sfumato.methods.groups.attack.attack import Attack
 from sfumato.methods.groups.attack.rule_walk import Stop
 from sfumato.methods.groups.files import Truth, area_indexes, settings_of
-from sfumato.methods.groups.memetic_swaps import Memetic, Swapping
+from sfumato.methods.groups.memetic_swaps import Swapping, search_swaps
 from sfumato.methods.groups.microfile import Microfile
 from sfumato.methods.groups.signals import signals_of
 from sfumato.methods.groups.swapping.bounds import (
@@ -247,8 +247,8 @@ class Planner:
             caps,
             float(self.influence.weights.sum()),
         )
-        search = Memetic(generations=self.settings.generations)
-        givers, takers = search.search(problem, np.random.default_rng(settings_of(self.study).attack.seed), self.stop)
+        rng = np.random.default_rng(settings_of(self.study).attack.seed)
+        givers, takers = search_swaps(problem, self.settings.generations, rng, self.stop)
         return self.between(self.givers[givers], self.takers[takers])
 
     def between(self, one: Counts64, two: Counts64, bound: float | None = None) -> SwapPlan:

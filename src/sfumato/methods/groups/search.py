@@ -191,12 +191,12 @@ class Level:
     @property
     def findings(self) -> int:
         """The sensitive areas still found, from above or from below, summed over known and fresh attacks."""
-        return sum(len(r.after.anyhow) for r in self.residual)
+        return sum(r.areas_after for r in self.residual)
 
     @property
     def sealed_findings(self) -> int:
         """The same over the held-out attacks."""
-        return sum(len(r.after.anyhow) for r in self.sealed)
+        return sum(r.areas_after for r in self.sealed)
 
     @property
     def near(self) -> int:

@@ -10,16 +10,15 @@ one removes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from sfumato.base.arrays import Counts64, Flags, Floats
 from sfumato.errors import StudyError, shortened
 from sfumato.methods.groups.attack.attack import Attack
-from sfumato.methods.groups.attack.learners import average_precision, fit, graded_by
+from sfumato.methods.groups.attack.learners import average_precision, fit
 from sfumato.methods.groups.files import Truth
 from sfumato.methods.groups.microfile import Microfile, Wide
 from sfumato.methods.groups.swapping.bounds import Signal
@@ -143,37 +142,34 @@ SHUFFLES = 2
 
 @dataclass(frozen=True)
 class Telling:
-    """How well a column reveals the members of a group: the average precision of the column, and of four groups of it.
+    """How well a column reveals the members of a group, by average precision: alone, and what coarsening it takes away.
 
-    The third figure is the loss of the attacker with all columns if this one is withheld.
+    The last figure is the loss of the attacker with all columns if this one is withheld.
     """
 
     column: str
     alone: float
-    coarsened: float
-    withheld: float | None
+    coarsening_takes: float
+    withholding_takes: float | None
 
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "column": self.column,
-            "alone": round(self.alone, 4),
-            "coarsening_takes": round(max(self.alone - self.coarsened, 0.0), 4),
-            "withholding_takes": None if self.withheld is None else round(self.withheld, 4),
-        }
+
+def _half(members: Flags) -> Flags:
+    """Return every other member and every other non-member."""
+    half = np.zeros(len(members), np.bool_)
+    for kind in (np.flatnonzero(members), np.flatnonzero(~members)):
+        half[kind[::2]] = True
+    return half
 
 
 def alone(codes: Counts64, members: Flags) -> float:
     """Return the average precision of the members' share among the records with the same value in the other half.
 
-    Halves are every other member and every other non-member, so the figure depends on the order of the records. A value
-    that occurs only once reveals nothing.
+    The figure depends on the order of the records. A value that occurs only once reveals nothing.
 
     >>> round(alone(np.array([0, 0, 0, 1, 1, 1, 1, 1]), np.array([1, 1, 0, 0, 0, 0, 0, 0], bool)), 2)
     0.58
     """
-    half = np.zeros(len(members), np.bool_)
-    for kind in (np.flatnonzero(members), np.flatnonzero(~members)):
-        half[kind[::2]] = True
+    half = _half(members)
     grades = np.zeros(len(members))
     base, size = float(members.mean()), int(codes.max(initial=0)) + 1
     for learned in (half, ~half):
@@ -228,31 +224,26 @@ def refuse_naming(target: Microfile, basic: Collection[str], limit: float) -> No
             )
 
 
-def singly(target: Microfile, group: str, limit: int) -> list[dict[str, Any]]:
-    """Return the columns that reveal most of a group by themselves, and what coarsening removes."""
-    wide, members = target.wide, target.members[group]
-    if wide is None or not members.any():
-        return []
-    precision = [alone(grouped(wide, i, FINE), members) for i in range(len(wide.names))]
-    order = sorted(range(len(wide.names)), key=lambda i: (-precision[i], wide.names[i]))[:limit]
-    listed = [Telling(wide.names[i], precision[i], alone(grouped(wide, i, COARSE), members), None) for i in order]
-    return [one.as_dict() for one in listed]
+def ranked(target: Microfile, group: str, limit: int, seed: int | None = None) -> list[Telling]:
+    """Return the columns that reveal most of a group by themselves, the best first.
 
-
-def ranked(target: Microfile, group: str, seed: int, limit: int = 25) -> list[Telling]:
-    """Return the columns that reveal most of a group, the best first.
-
-    The effect of withholding is measured by shuffling the column for a boosted attacker with all columns. This attacker
-    learned from every other record of the file itself, so that one that learned elsewhere can hardly do better.
+    With a seed the effect of withholding is measured as well, by shuffling the column for a boosted attacker with all
+    columns. This attacker learned from every other record of the file itself, so that one that learned elsewhere can
+    hardly do better.
     """
     wide, members = target.wide, target.members[group]
     if wide is None or not members.any():
         return []
     singles = [alone(grouped(wide, i, FINE), members) for i in range(len(wide.names))]
     order = sorted(range(len(wide.names)), key=lambda i: (-singles[i], wide.names[i]))[:limit]
-    taken = _withheld(wide, members, order, seed)
-    listed = [Telling(wide.names[i], singles[i], alone(grouped(wide, i, COARSE), members), taken[i]) for i in order]
-    return sorted(listed, key=lambda one: -max(one.alone, one.withheld or 0.0))
+    taken: Mapping[int, float] = {} if seed is None else _withheld(wide, members, order, seed)
+    order.sort(key=lambda i: -max(singles[i], taken.get(i, 0.0)))
+    listed = []
+    for i in order:
+        coarsening = max(singles[i] - alone(grouped(wide, i, COARSE), members), 0.0)
+        withholding = round(taken[i], 4) if taken else None
+        listed.append(Telling(wide.names[i], round(singles[i], 4), round(coarsening, 4), withholding))
+    return listed
 
 
 def _withheld(wide: Wide, members: Flags, asked: Sequence[int], seed: int) -> dict[int, float]:
@@ -260,15 +251,13 @@ def _withheld(wide: Wide, members: Flags, asked: Sequence[int], seed: int) -> di
     rng = np.random.default_rng(seed)
     matrix = wide.numbers(wide)
     usable = [i for i, values in enumerate(wide.values) if len(values) > 1]
-    half = np.zeros(len(members), np.bool_)
-    for kind in (np.flatnonzero(members), np.flatnonzero(~members)):
-        half[kind[::2]] = True
+    half = _half(members)
     if not usable or not (members & half).any() or not (members & ~half).any():
         return dict.fromkeys(asked, 0.0)
     learned: Floats = matrix[:, usable]
-    fitted, prepared = fit("boosted", learned[half], members[half], seed)
+    fitted = fit("boosted", learned[half], members[half], seed)
     held, truth = learned[~half], members[~half]
-    full = average_precision(truth, graded_by(fitted, held, prepared))
+    full = average_precision(truth, fitted(held))
     taken = dict.fromkeys(asked, 0.0)
     for j, i in enumerate(usable):
         if i not in taken:
@@ -277,7 +266,7 @@ def _withheld(wide: Wide, members: Flags, asked: Sequence[int], seed: int) -> di
         for _ in range(SHUFFLES):
             kept = held[:, j].copy()
             held[:, j] = rng.permutation(kept)
-            falls.append(full - average_precision(truth, graded_by(fitted, held, prepared)))
+            falls.append(full - average_precision(truth, fitted(held)))
             held[:, j] = kept
         taken[i] = float(np.mean(falls))
     return taken

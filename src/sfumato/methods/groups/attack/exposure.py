@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import pdtrik
 
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.base.compiled import compiled
@@ -55,8 +56,6 @@ class Spare(NamedTuple):
 
 def criteria_of(sensitive: Sequence[Sequence[int]], areas: int, significance: float, most: float) -> Criteria:
     """Return the criteria for groups with these sensitive areas and signals of at most `most` records per area."""
-    from scipy.special import pdtrik
-
     widest = max(len(some) for some in sensitive)
     listed = np.full((len(sensitive), widest), -1, np.int64)
     chance = np.ones((len(sensitive), widest + 1, areas + 1))

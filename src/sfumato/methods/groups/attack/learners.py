@@ -8,10 +8,12 @@ members, the sum of all grades, which is a second signal.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from sfumato.base.arrays import Counts64, Flags, Floats
@@ -60,9 +62,7 @@ class Indicators:
             np.array([max(column.std(), 1e-12) if len(column) else 1.0 for column in known]),
         )
 
-    def __call__(self, matrix: Floats) -> Any:
-        from scipy.sparse import csr_array
-
+    def __call__(self, matrix: Floats) -> csr_array:
         records = np.arange(len(matrix))
         rows, at, cells = [], [], []
         first = 0
@@ -87,22 +87,26 @@ class Indicators:
         return csr_array((np.concatenate(cells), cells_at), shape=(len(matrix), first))
 
 
+Grader = Callable[[Floats], Floats]  # the probability of membership of every row of a matrix
+
+
 @dataclass(frozen=True)
 class TableModel:
     """A classifier. `like` are the columns that it knows, coded as in the file that it learned from.
 
-    Without `like` it knows the recipe's attributes.
+    Without `like` it knows the recipe's attributes. Grades are corrected for the sampling of other records: members are
+    `rarer` in the file by this factor than in the sample that was learned from. From the `threshold` a record counts as
+    a member.
     """
 
     attacker: str
     threshold: float
-    fitted: Any
-    prepared: Indicators | None
-    rarer: float
+    fitted: Grader
     attributes: tuple[str, ...]
-    like: Wide | None
+    rarer: float = 1.0
+    like: Wide | None = None
     about: dict[str, Any] = field(default_factory=dict)
-    graded: bool = True
+    graded: ClassVar[bool] = True
 
     @property
     def everything(self) -> bool:
@@ -116,27 +120,31 @@ class TableModel:
             raise DataError(f"{microfile.name} was read without its released columns", expected="the whole file")
         else:
             matrix = microfile.wide.numbers(self.like)
-        return graded_by(self.fitted, matrix, self.prepared, self.rarer)
+        return corrected(self.fitted(matrix), self.rarer)
 
     def expected(self) -> TableModel:
         """Return the same learner with the sum of all grades as its signal: the expected number of members."""
         return replace(self, attacker=self.attacker + EXPECTED, threshold=0.0)
 
 
-def graded_by(fitted: Any, matrix: Floats, prepared: Indicators | None, rarer: float = 1.0) -> Floats:
-    """Return the probability of membership of every record, corrected for the sampling of other records.
-
-    `rarer` is how many times rarer members are in the file than in the sample that was learned from.
-    """
-    with threadpool_limits(1):
-        grades = np.asarray(fitted.predict_proba(prepared(matrix) if prepared else matrix)[:, 1], np.float64)
+def corrected(grades: Floats, rarer: float) -> Floats:
+    """Return probabilities of membership in a file in which members are rarer by a factor."""
     chance: Floats = grades / (grades + (1 - grades) * rarer)
     return chance
 
 
-def learn_table(attacker: str, auxiliary: Microfile, group: str, seed: int, stop: Stop | None = None) -> TableModel:
+def grader(fitted: Any, prepared: Callable[[Floats], object] | None = None) -> Grader:
+    """Return the grades of a fitted classifier, on the matrix that it was fitted to."""
+
+    def grades(matrix: Floats) -> Floats:
+        with threadpool_limits(1):
+            return np.asarray(fitted.predict_proba(prepared(matrix) if prepared else matrix)[:, 1], np.float64)
+
+    return grades
+
+
+def learn_table(attacker: str, auxiliary: Microfile, members: Flags, seed: int, stop: Stop | None = None) -> TableModel:
     """Learn a group from the attributes of a file, or from all its columns for names that end in `_all`."""
-    members = auxiliary.members[group]
     like: Wide | None = None
     if attacker.endswith(ALL):
         if auxiliary.wide is None:
@@ -149,17 +157,16 @@ def learn_table(attacker: str, auxiliary: Microfile, group: str, seed: int, stop
 
     def matrix(chosen: Counts64) -> Floats:
         if like is None or auxiliary.wide is None:
-            part: Floats = auxiliary.table()[chosen]
-            return part
+            return auxiliary.table()[chosen]
         return auxiliary.wide.part(chosen).numbers(like)
 
     chosen, rarer = _sampled(members & learned, ~members & learned, rng)
     held, weight = _sampled(members & ~learned, ~members & ~learned, rng)
-    fitted, prepared = fit(attacker.removesuffix(ALL), matrix(chosen), members[chosen], seed, stop)
-    grades = graded_by(fitted, matrix(held), prepared, rarer)
+    fitted = fit(attacker.removesuffix(ALL), matrix(chosen), members[chosen], seed, stop)
+    grades = corrected(fitted(matrix(held)), rarer)
     threshold = _flagging(grades, members[held], weight)
     about = {"average_precision": average_precision(members[held], grades), "seed": seed}
-    return TableModel(attacker, max(threshold, 1e-9), fitted, prepared, rarer, auxiliary.attributes, like, about)
+    return TableModel(attacker, max(threshold, 1e-9), fitted, auxiliary.attributes, rarer, like, about)
 
 
 def _flagging(grades: Floats, members: Flags, weight: float) -> float:
@@ -170,31 +177,36 @@ def _flagging(grades: Floats, members: Flags, weight: float) -> float:
     return float(grades[order[last]])
 
 
-def fit(
-    kind: str, matrix: Floats, members: Flags, seed: int, stop: Stop | None = None
-) -> tuple[Any, Indicators | None]:
-    """Fit a classifier: `boosted`, `forest` or `logistic`. Return it with the indicators that a regression needs."""
-    if stop is not None and stop():
-        raise StoppedError("interrupted while an attacker was learning; nothing was saved")
+def classifiers_for(kind: str, others: str) -> Any:
+    """Return the module of ensembles, or raise the error that it is not installed. The import takes seconds."""
     try:
-        from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-        from sklearn.linear_model import LogisticRegression
+        from sklearn import ensemble
     except ImportError:
         raise StudyError(
             f"the {kind} attacker needs scikit-learn",
             expected='the extra "boosted"',
-            remedy='pip install "sfumato[boosted]", or other attackers under [groups.protect]',
+            remedy=f'pip install "sfumato[boosted]", or {others}',
         ) from None
+    return ensemble
+
+
+def fit(kind: str, matrix: Floats, members: Flags, seed: int, stop: Stop | None = None) -> Grader:
+    """Fit a classifier: `boosted`, `forest` or `logistic`."""
+    if stop is not None and stop():
+        raise StoppedError("interrupted while an attacker was learning; nothing was saved")
+    classifiers = classifiers_for(kind, "other attackers under [groups.protect]")
     # with more threads than free cores the threads wait for each other, and training takes ten times as long
     with threadpool_limits(1):
         if kind == "logistic":
+            from sklearn.linear_model import LogisticRegression
+
             prepared = Indicators.of(matrix)
             line = LogisticRegression(C=0.1, max_iter=200, random_state=seed)
-            return line.fit(prepared(matrix), members), prepared
+            return grader(line.fit(prepared(matrix), members), prepared)
         if kind == "forest":
-            trees = RandomForestClassifier(TREES, min_samples_leaf=2, random_state=seed)
+            trees = classifiers.RandomForestClassifier(TREES, min_samples_leaf=2, random_state=seed)
         else:
-            trees = HistGradientBoostingClassifier(
+            trees = classifiers.HistGradientBoostingClassifier(
                 learning_rate=RATE,
                 max_iter=ROUNDS,
                 max_leaf_nodes=LEAVES,
@@ -202,13 +214,13 @@ def fit(
                 early_stopping=False,
                 random_state=seed,
             )
-        return trees.fit(matrix, members), None
+        return grader(trees.fit(matrix, members))
 
 
 def _varied(wide: Wide) -> Wide:
     """Return which columns have more than one value besides missing ones; trees cannot split others."""
     kept = [name for name, values in zip(wide.names, wide.values, strict=True) if len(values) > 1]
-    return wide.only(set(kept))
+    return wide.only(kept)
 
 
 def _dealt(members: Flags, share: float, rng: np.random.Generator) -> Flags:

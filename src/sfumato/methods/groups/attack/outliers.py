@@ -12,13 +12,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
+from statistics import median
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import gammainc, gammaincc, stdtrit
 
 from sfumato.base.arrays import Flags, Floats
 
 Scale = Literal["hinges", "mad"]
+SCALES: tuple[Scale, ...] = ("hinges", "mad")
 NORMAL_IQR = 1.349
 NORMAL_MAD = 1.4826
 
@@ -31,10 +34,6 @@ class Outliers:
     low: tuple[int, ...]
     scale: str
 
-    @property
-    def all(self) -> tuple[int, ...]:
-        return tuple(sorted((*self.high, *self.low)))
-
 
 @lru_cache(maxsize=4096)
 def tau(m: int, significance: float) -> float:
@@ -43,14 +42,8 @@ def tau(m: int, significance: float) -> float:
     >>> round(tau(10, 0.01), 6), round(tau(61, 0.01), 6)
     (2.176068, 2.515381)
     """
-    t = _student(m - 2, significance)
+    t = float(stdtrit(m - 2, 1 - significance / 2))
     return t * (m - 1) / (math.sqrt(m) * math.sqrt(m - 2 + t * t))
-
-
-def _student(degrees: int, significance: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, 1 - significance / 2))
 
 
 def hinges(ordered: Sequence[float]) -> tuple[float, float]:
@@ -60,12 +53,7 @@ def hinges(ordered: Sequence[float]) -> tuple[float, float]:
     (2.0, 4.0)
     """
     half = (len(ordered) + 1) // 2
-    return _median(ordered[:half]), _median(ordered[-half:])
-
-
-def _median(ordered: Sequence[float]) -> float:
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+    return median(ordered[:half]), median(ordered[-half:])
 
 
 def spread(ordered: Sequence[float], scale: Scale) -> tuple[float, str]:
@@ -74,9 +62,9 @@ def spread(ordered: Sequence[float], scale: Scale) -> tuple[float, str]:
         low, high = hinges(ordered)
         if high > low:
             return (high - low) / NORMAL_IQR, "hinges"
-    middle = _median(ordered)
+    middle = median(ordered)
     deviations = [abs(value - middle) for value in ordered]
-    absolute = NORMAL_MAD * _median(sorted(deviations))
+    absolute = NORMAL_MAD * median(deviations)
     if absolute > 0:
         return absolute, "mad"
     mean = math.fsum(deviations) / len(deviations)
@@ -98,7 +86,7 @@ def find_outliers(signal: Floats, significance: float = 0.01, scale: Scale = "hi
     used: list[str] = []
     while last - first >= 3:
         left = ordered[first:last]
-        middle = _median(left)
+        middle = median(left)
         size, name = spread(left, scale)
         used.append(name)
         worst = max(left[-1] - middle, middle - left[0])
@@ -114,6 +102,11 @@ def find_outliers(signal: Floats, significance: float = 0.01, scale: Scale = "hi
     return Outliers(high, low, ", then ".join(dict.fromkeys(used)) or "none")
 
 
+def by_scales(signal: Floats, significance: float) -> dict[str, Outliers]:
+    """Return the outliers by either scale, since an attacker may use either test."""
+    return {scale: find_outliers(signal, significance, scale) for scale in SCALES}
+
+
 def beyond_counting_noise(signal: Floats, sizes: Floats, significance: float = 0.01) -> Flags:
     """Return which values exceed what their areas' sizes and chance explain (docs/readings.md, 4.15).
 
@@ -125,8 +118,6 @@ def beyond_counting_noise(signal: Floats, sizes: Floats, significance: float = 0
     >>> beyond_counting_noise(np.array([4.0, 6, 5, 12, 40]), np.array([90.0, 110, 100, 200, 100])).tolist()
     [False, False, False, False, True]
     """
-    from scipy.special import gammainc
-
     beyond = np.zeros(len(signal), np.bool_)
     while not beyond.all() and signal[~beyond].sum() > 0:
         expected = sizes * signal[~beyond].sum() / sizes[~beyond].sum()
@@ -150,8 +141,6 @@ def below_counting_noise(signal: Floats, significance: float = 0.01, per_record:
     >>> below_counting_noise(np.array([20.0, 21, 19, 15, 6]), per_record=0.1).tolist()
     [False, False, False, True, True]
     """
-    from scipy.special import gammaincc
-
     middle = float(np.median(signal))
     if middle <= 0:
         return np.zeros(len(signal), np.bool_)
@@ -319,7 +308,7 @@ def log_evidence(z: Adequacy, t1: int, t2: int, logs: Floats) -> float:
     return float(first + second + choose(n1 + n2, tp + fn) + total)
 
 
-WAYS = ("hinges", "mad", "rank")
+WAYS = (*SCALES, "rank")
 
 
 @dataclass(frozen=True)
@@ -341,7 +330,7 @@ def sensitive_areas(
     >>> sensitive_areas(np.array([1.0, 2, 3, 2, 1, 2, 3, 40]), 0.01).areas
     (7,)
     """
-    ways = {"hinges": find_outliers(quantity, significance), "mad": find_outliers(quantity, significance, "mad")}
+    ways = by_scales(quantity, significance)
     high = set(ways["hinges"].high)
     areas = set(expert) or high - set(exclude)
     excluded = set(exclude) | (high - areas if expert else set())
@@ -390,10 +379,7 @@ def findings(
     >>> dict(findings(np.array([5.0, 5, 6, 5, 5, 5, 6, 30]), true, 0.01).by_way)
     {'hinges': (7,), 'mad': (7,), 'rank': (7,)}
     """
-    outliers = {
-        "hinges": find_outliers(signal, significance),
-        "mad": find_outliers(signal, significance, "mad"),
-    }
+    outliers = by_scales(signal, significance)
     order = np.array(ranks(signal))
     top = np.flatnonzero((order <= len(sensitive.areas)) & (signal > 0)).tolist()
     counts = np.ones(len(signal), np.bool_) if sizes is None else beyond_counting_noise(signal, sizes, significance)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ MOST_RULES = 20_000_000
 POLL = 0.1  # poll interval for a stop request, in seconds
 
 Stop = Callable[[], bool]
+_Found = tuple[Codes, Floats, Floats, int]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def _walk(
     prune: bool,
     levels: Floats,
     best: Floats,
-) -> tuple[Codes, Floats, Floats, int]:
+) -> _Found:
     """Walk over the rules whose group mass is > `strict` and ≥ `floor`, with DF > 0 and RCF ≥ γ.
 
     With `prune` the walk does not extend a rule that passes. With `levels` (rising masses) rules are not kept: then
@@ -149,7 +149,6 @@ def walk_rules(
     kappa: float,
     least: float,
     *,
-    alpha: float = ALPHA,
     prune: bool = False,
     stop: Stop | None = None,
 ) -> Walked:
@@ -159,39 +158,11 @@ def walk_rules(
     """
     inside = graded.counts(members)
     outside = graded.counts() - inside
-    return walk_masses(graded, inside, outside, gamma, kappa, least, alpha=alpha, prune=prune, stop=stop)
-
-
-def walk_masses(
-    graded: Graded,
-    inside: Floats,
-    outside: Floats,
-    gamma: float,
-    kappa: float,
-    least: float,
-    *,
-    alpha: float = ALPHA,
-    prune: bool = False,
-    stop: Stop | None = None,
-) -> Walked:
-    """Walk over given masses per tuple, such as those of one fold."""
     total = float(inside.sum())
+    g, none = graded, np.empty(0)
+    limits = (ALPHA, gamma, least, kappa * total, MOST_RULES, prune, none, none.reshape(0, 0))
     rules, a, b, visited = _in_thread(
-        stop,
-        graded.codes,
-        graded.grades,
-        graded.start,
-        graded.terms,
-        inside,
-        outside,
-        alpha,
-        gamma,
-        least,
-        kappa * total,
-        MOST_RULES,
-        prune,
-        np.empty(0),
-        np.empty((0, 0)),
+        stop, lambda stopped: _walk(stopped, g.codes, g.grades, g.start, g.terms, inside, outside, *limits)
     )
     return Walked(rules, Quality(a, b, total, total + float(outside.sum())), abs(visited), visited > 0)
 
@@ -202,26 +173,22 @@ def best_confidence(
     outside: Floats,
     kappas: Floats,
     least: float,
-    *,
-    alpha: float = ALPHA,
     stop: Stop | None = None,
 ) -> Floats:
     """Return, for each κ (rising) and tuple, the greatest RCF of the rules with DF > 0 and support > κ on it."""
-    total = float(inside.sum())
     best = np.zeros((len(kappas), graded.tuples))
-    g = graded
-    levels = np.asarray(kappas, np.float64) * total
-    given = (g.codes, g.grades, g.start, g.terms, inside, outside, alpha, 0.0, least, levels[0], 0, False, levels, best)
-    _in_thread(stop, *given)
+    levels = np.asarray(kappas, np.float64) * float(inside.sum())
+    g, limits = graded, (ALPHA, 0.0, least, levels[0], 0, False, levels, best)
+    _in_thread(stop, lambda stopped: _walk(stopped, g.codes, g.grades, g.start, g.terms, inside, outside, *limits))
     passing: Floats = np.maximum.accumulate(best[::-1], axis=0)[::-1]  # a rule that passes a high κ passes a lower one
     return passing
 
 
-def _in_thread(stop: Stop | None, *given: Any) -> Any:
+def _in_thread(stop: Stop | None, walk: Callable[[Flags], _Found]) -> _Found:
     """Run the walk in a second thread, so that this one receives Ctrl-C and asks whether to stop."""
     stopped = np.zeros(1, np.bool_)
     with ThreadPoolExecutor(1) as pool:
-        walking = pool.submit(lambda: _walk(stopped, *given))
+        walking = pool.submit(walk, stopped)
         try:
             while not (stop is not None and stop()):
                 try:

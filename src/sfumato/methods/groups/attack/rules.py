@@ -3,24 +3,93 @@
 A rule has one number per variable: 0 is "don't care", k the k-th term. In print it is the list of its words. The
 memberships of records are tabulated once per value. A membership below α makes every product below α, so it counts as
 0. Values that no rule can distinguish then share a code, and records with the same codes share a tuple, so that a file
-of millions becomes a small table. DF, RCF and support are compiled, and each kernel has a literal twin.
+of millions becomes a small table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.base.compiled import compiled
-from sfumato.methods.groups.attack.memberships import Term
+from sfumato.errors import StudyError, nearest
 from sfumato.methods.groups.microfile import Microfile
 from sfumato.study.census_mapping import Attribute
 
+ALPHA = 0.5
+WIDE = 1 << 62
 
-# The paper's table 5: a rule base over its twelve variables.
+
+def _plateau(x: Floats, a: float, b: float, c: float, d: float, shoulder: Callable[[Floats], Floats]) -> Floats:
+    """Return shoulders a–b and c–d around the plateau b–c.
+
+    If a shoulder has no width the plateau takes precedence (docs/readings.md, 4.6). As printed in the paper, the value
+    at which a shoulder both starts and ends would have degree 0.
+    """
+    grades = np.zeros(len(x))
+    rising, falling = (x > a) & (x < b), (x > c) & (x < d)
+    grades[(x >= b) & (x <= c)] = 1.0
+    grades[rising] = shoulder((x[rising] - a) / (b - a))
+    grades[falling] = shoulder((d - x[falling]) / (d - c))
+    return grades
+
+
+def _smooth(u: Floats) -> Floats:
+    return np.where(u <= 0.5, 2 * u * u, 1 - 2 * (1 - u) ** 2)
+
+
+# Each membership function with its number of parameters: a bell of width a around b, straight or smooth shoulders
+# around a plateau, a smooth rise or fall from a to b, and 1 from a to b.
+KINDS: dict[str, tuple[Callable[..., Floats], int]] = {
+    "gaussian": (lambda x, a, b: np.exp(-((x - b) ** 2) / (2 * a * a)), 2),
+    "trapezoid": (lambda x, a, b, c, d: _plateau(x, a, b, c, d, lambda u: u), 4),
+    "pi": (lambda x, a, b, c, d: _plateau(x, a, b, c, d, _smooth), 4),
+    "s": (lambda x, a, b: _plateau(x, a, b, np.inf, np.inf, _smooth), 2),
+    "z": (lambda x, a, b: _plateau(x, -np.inf, -np.inf, a, b, _smooth), 2),
+    "crisp": (lambda x, a, b: ((x >= a) & (x <= b)).astype(np.float64), 2),
+}
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term for a range of values: its name, and the degree from 0 to 1 to which a value belongs to it.
+
+    >>> Term("young", "pi", (7.05, 15.4, 22.5, 27.18))(np.array([20, 30])).tolist()
+    [1.0, 0.0]
+    """
+
+    name: str
+    kind: str
+    numbers: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise StudyError(
+                f'unknown membership function "{self.kind}"',
+                expected="a membership function",
+                remedy=nearest(self.kind, KINDS),
+            )
+        wanted = KINDS[self.kind][1]
+        if len(self.numbers) != wanted:
+            raise StudyError(
+                f'the term "{self.name}" has {len(self.numbers)} numbers', expected=f"{wanted} for {self.kind}"
+            )
+        ordered = list(self.numbers) == sorted(self.numbers) if self.kind != "gaussian" else self.numbers[0] > 0
+        if not ordered:
+            raise StudyError(
+                f'the numbers of the term "{self.name}" are {list(self.numbers)}',
+                expected="a width above 0, then the centre" if self.kind == "gaussian" else "numbers that never fall",
+            )
+
+    def __call__(self, values: npt.ArrayLike) -> Floats:
+        grades: Floats = KINDS[self.kind][0](np.asarray(values, dtype=np.float64), *self.numbers)
+        return grades
+
+
 @dataclass(frozen=True)
 class Variable:
     """A linguistic variable: an attribute and the terms for its values."""
@@ -93,24 +162,6 @@ def sentence(rule: Sequence[int], variables: Sequence[Variable]) -> str:
     """
     words = [v.terms[k - 1].name for k, v in zip(rule, variables, strict=True) if k]
     return ", ".join(words) or "anyone"
-
-
-def minimal(rules: Codes) -> Codes:
-    """Return the rules that no other one covers, by comparing all pairs. The fast twin is in `rule_walk`.
-
-    >>> minimal(np.array([[1, 0], [1, 2], [0, 2]], np.int32)).tolist()
-    [[1, 0], [0, 2]]
-    """
-    keep = []
-    for number, rule in enumerate(rules):
-        wider = ((rules == 0) | (rules == rule)).all(axis=1) & (rules != rule).any(axis=1)
-        if not wider.any():
-            keep.append(number)
-    return rules[keep]
-
-
-ALPHA = 0.5
-WIDE = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -326,18 +377,3 @@ def _tuples_of_terms(graded: Graded) -> tuple[Codes, Counts64]:
             rows[begin + k] = np.flatnonzero(graded.grades[begin + k, graded.codes[j]] > 0).astype(np.int32)
     sizes = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
     return np.concatenate(rows), sizes
-
-
-def literal_compatibility(rule: Sequence[int], variables: Sequence[Variable], record: Sequence[float]) -> float:
-    """Return equations 11 and 12 for one record, literally: the oracle of the kernels.
-
-    >>> from sfumato.methods.groups.attack.memberships import Term
-    >>> age = Variable("age", (Term("young", "pi", (7.05, 15.40, 22.50, 27.18)),))
-    >>> literal_compatibility([1], [age], [20.0]), literal_compatibility([1], [age], [26.0])
-    (1.0, 0.0)
-    """
-    product = 1.0
-    for k, variable, value in zip(rule, variables, record, strict=True):
-        if k:
-            product *= float(variable.terms[k - 1]([value])[0])
-    return product if product >= ALPHA else 0.0

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.sparse import coo_array, csr_array, hstack
 
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.errors import SfumatoError, StoppedError
@@ -140,8 +142,6 @@ def nearest_pairs(cost: Floats, taker_area: Codes, limit: int) -> tuple[Counts64
 
 def _constraints(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Any, Floats]:
     """Return the constraints: each giver and taker once, each signal of each place within its bound."""
-    from scipy.sparse import csr_array
-
     givers, takers = problem.cost.shape
     signals, areas = problem.room.shape
     edges = np.arange(len(rows))
@@ -160,8 +160,6 @@ def _constraints(problem: Transport, rows: Counts64, columns: Counts64) -> tuple
 
 def _elastic(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Any, Floats, Floats]:
     """Return the constraints with an expensive slack in every bound, so that dual prices always exist."""
-    from scipy.sparse import coo_array, hstack
-
     matrix, limits = _constraints(problem, rows, columns)
     bounds = problem.room.size
     first = matrix.shape[0] - bounds
@@ -172,8 +170,6 @@ def _elastic(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Any
 
 
 def _solve(problem: Transport, rows: Counts64, columns: Counts64) -> _Solved:
-    from scipy.optimize import linprog
-
     matrix, limits, cost = _elastic(problem, rows, columns)
     solved = linprog(cost, A_ub=matrix, b_ub=limits, bounds=(0, None), method="highs-ds")
     if solved.status != 0 or solved.x is None:
@@ -229,8 +225,6 @@ def _integral(problem: Transport, rows: Counts64, columns: Counts64, share: Floa
     If no nodes are allowed, the largest shares are taken. Integral pairs cannot meet a bound exactly, so each may be
     exceeded by half a record.
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
     if not nodes:
         return _rounded(rows, columns, share)
     sure = share > 1 - 1e-6

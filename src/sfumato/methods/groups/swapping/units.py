@@ -83,21 +83,6 @@ class Influence:
         return sum(float(self.between(left[i : i + 1], right[i : i + 1])[0, 0]) for i in range(len(left)))
 
 
-def literal_distance(one: Sequence[float], two: Sequence[float], ordinal: Sequence[bool]) -> float:
-    """Return equation 25 for two records, literally, with all weights 1: the oracle of the kernel.
-
-    >>> literal_distance([1, 30.0, 0.0], [2, 10.0, 0.0], [False, True, True])
-    1.25
-    """
-    total = 0.0
-    for a, b, is_ordinal in zip(one, two, ordinal, strict=True):
-        if is_ordinal:
-            total += ((a - b) / (a + b)) ** 2 if a + b else float(a != b)
-        else:
-            total += float(a != b)
-    return total
-
-
 @dataclass(frozen=True)
 class Units:
     """Records by unit: those of unit u are `order[start[u] : start[u] + size[u]]`, in the order of the file."""
