@@ -73,12 +73,13 @@ def harmonise(
     dropped = file.dropped
     if as_json:
         members = {group: int(flags.sum()) for group, flags in file.members.items()}
-        emit({"file": file.name, **dropped.as_dict(), "members": members, "areas": len(file.areas)})
+        emit({"file": file.name, **vars(dropped), "members": members, "areas": len(file.areas)})
         return
-    put(f"{file.name}: {dropped.kept:,} of {dropped.read:,} rows are in range, in {counted(len(file.areas), 'area')}")
+    areas = counted(len(file.areas), "area")
+    put(f"{file.name}: {dropped.kept:,} of {dropped.rows_read:,} rows are in range, in {areas}")
     for group, flags in file.members.items():
         put(f"  group {group}: {int(flags.sum()):,} of {int(file.everyone[group].sum()):,} members are in range")
-    rows = [[reason, f"{count:,}", f"{dropped.alone[reason]:,}"] for reason, count in dropped.reasons.items()]
+    rows = [[reason, f"{count:,}", f"{dropped.only_reason[reason]:,}"] for reason, count in dropped.reasons.items()]
     if dropped.left_out:
         rows.append(["left out by a condition", f"{dropped.left_out:,}", "–"])
     table("Dropped", ["reason", "rows", "rows left out for this reason only"], rows, right={1, 2})

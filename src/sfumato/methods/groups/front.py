@@ -59,7 +59,7 @@ def front_of(protection: Protection, seconds: float = 0.0) -> Front:
         space=0,
         seconds=round(seconds, 3),
         fingerprint=study.opened().fingerprint,
-        rows=target.dropped.read,
+        rows=target.dropped.rows_read,
         system="groups",
         details={
             "file": target.name,
@@ -93,7 +93,7 @@ def _sums(protection: Protection, signal: Signal, area_of: Codes) -> list[float]
 
 def _point(protection: Protection, signals: list[Signal], groups: list[str], level: Level, number: int) -> Point:
     plan, moved = level.plan, protection.moved(level)
-    cells = protection.columns * protection.target.dropped.read
+    cells = protection.columns * protection.target.dropped.rows_read
     significance = settings_of(protection.study).attack.significance
     after = []
     for signal in signals:

@@ -20,7 +20,7 @@ from sfumato.base.progress import Progress
 from sfumato.errors import InputError, StoppedError, UnreachableError
 from sfumato.methods.groups.attack.attack import Attack, Residual, Role, attack_with, residual_of
 from sfumato.methods.groups.attack.exposure import criteria_of
-from sfumato.methods.groups.files import Truth, read_whole_auxiliary, settings_of, truth_of
+from sfumato.methods.groups.files import Truth, read_auxiliary, settings_of, truth_of
 from sfumato.methods.groups.microfile import Microfile
 from sfumato.methods.groups.planner import Planner
 from sfumato.methods.groups.signals import imagined
@@ -148,7 +148,7 @@ class Roles:
         progress: Progress,
     ) -> list[Attack]:
         if number not in self._read:
-            self._read[number] = read_whole_auxiliary(self.study, one, self.target)
+            self._read[number] = read_auxiliary(self.study, one, self.target)
         made: list[Attack] = []
         for seed in seeds:
             try:

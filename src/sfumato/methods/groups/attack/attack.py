@@ -35,7 +35,6 @@ from sfumato.methods.groups.files import (
     read_auxiliary,
     read_target,
     read_whole,
-    read_whole_auxiliary,
     settings_of,
     truth_of,
     variables_for,
@@ -211,7 +210,7 @@ def attack(
     file = auxiliary_settings(study, auxiliary)
     if attacker.endswith(ALL):
         target = read_whole(study, columns)
-        other = read_whole_auxiliary(study, file, target)
+        other = read_auxiliary(study, file, target)
     else:
         target, other = read_target(study), read_auxiliary(study, file)
     count = settings.seeds if seeds is None else seeds
