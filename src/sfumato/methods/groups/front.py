@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sfumato.methods.groups.swapping.bounds import Signal
 from sfumato.methods.groups.swapping.improve import shift_of
 from sfumato.plans.swaps import SwapPlan
 
+Report = Mapping[str, Any]  # a protection or an attack in the form of its JSON
 OBJECTIVES = (
     Objective(
         "findings", "min", title="sensitive areas identified by known and fresh attacks", privacy=True, scale="linear"
@@ -87,8 +89,7 @@ def front_of(protection: Protection, seconds: float = 0.0) -> Front:
 
 
 def _sums(protection: Protection, signal: Signal, area_of: Codes) -> list[float]:
-    sums: list[float] = signal.per_area(area_of, len(protection.target.areas)).round(6).tolist()
-    return sums
+    return list(signal.per_area(area_of, len(protection.target.areas)).round(6).tolist())
 
 
 def _point(protection: Protection, signals: list[Signal], groups: list[str], level: Level, number: int) -> Point:
@@ -115,7 +116,7 @@ def _point(protection: Protection, signals: list[Signal], groups: list[str], lev
             "areas": level.sealed_findings,
             "low": sum(r.low_after for r in sealed),
         },
-        "shift": shift_of(protection.target, moved.area_of).as_dict(),
+        "shift": vars(shift_of(protection.target, moved.area_of)),
         "residual": [row.as_dict() for row in (*residual, *sealed)],
         "q_after": {group: moved.quantity(group).astype(int).tolist() for group in groups},
         "signals": after,
@@ -153,7 +154,7 @@ def report_of(front: Front, chosen: int | None = None) -> dict[str, Any]:
     }
 
 
-def _entry(point: Point) -> dict[str, Any]:
+def _entry(point: Point) -> dict[str, object]:
     plan = swaps_of(point)
     return {
         "id": point.id,

@@ -158,6 +158,17 @@ def _coded(mine: npt.NDArray[np.generic], theirs: npt.NDArray[np.generic]) -> Fl
     return np.where(theirs[where] == mine, where.astype(np.float64), np.nan)
 
 
+def quantile_groups(counts: Counts64, limit: int) -> Counts64:
+    """Return the group of each of many ordered values, so that the groups have about as many records.
+
+    >>> quantile_groups(np.array([4, 1, 1, 2]), 2).tolist()
+    [0, 1, 1, 1]
+    """
+    middle = np.cumsum(counts) - counts / 2
+    groups: Counts64 = np.minimum((middle * limit / max(counts.sum(), 1)).astype(np.int64), limit - 1)
+    return groups
+
+
 def read_wide(engine: Engine, source: Source, names: Sequence[str], rows: str) -> Wide:
     """Read columns of the view `raw` for the rows whose numbers (from 0) are column `r` of a table, in that order.
 

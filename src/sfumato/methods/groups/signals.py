@@ -20,7 +20,7 @@ from sfumato.errors import StudyError, shortened
 from sfumato.methods.groups.attack.attack import Attack
 from sfumato.methods.groups.attack.learners import average_precision, fit
 from sfumato.methods.groups.files import Truth
-from sfumato.methods.groups.microfile import Microfile, Wide
+from sfumato.methods.groups.microfile import Microfile, Wide, quantile_groups
 from sfumato.methods.groups.swapping.bounds import Signal
 
 WIDER = 3  # multiple of the flagged records, to bound an attacker that flags more
@@ -189,8 +189,7 @@ def grouped(wide: Wide, column: int, limit: int) -> Counts64:
     if len(values) > limit:
         counts = np.bincount(codes[~missing], minlength=len(values))
         if values.dtype.kind == "f":
-            middle = np.cumsum(counts) - counts / 2
-            group_of = np.minimum((middle * limit / max(counts.sum(), 1)).astype(np.int64), limit - 1)
+            group_of = quantile_groups(counts, limit)
         else:
             group_of = np.full(len(values), limit - 1, np.int64)
             group_of[np.argsort(-counts, kind="stable")[: limit - 1]] = np.arange(limit - 1)

@@ -18,7 +18,7 @@ import numpy as np
 
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.base.compiled import compiled
-from sfumato.methods.groups.microfile import Microfile
+from sfumato.methods.groups.microfile import Microfile, quantile_groups
 
 
 @compiled
@@ -145,9 +145,7 @@ def risks(microfile: Microfile, least: int) -> Floats:
     for position, values in enumerate(microfile.values):
         codes, count = microfile.codes[position].astype(np.int64), len(values)
         if count > VALUES:
-            of_value = np.bincount(codes, minlength=count)
-            middle = np.cumsum(of_value) - of_value / 2
-            codes, count = np.minimum((middle * VALUES / len(codes)).astype(np.int64), VALUES - 1)[codes], VALUES
+            codes, count = quantile_groups(np.bincount(codes, minlength=count), VALUES)[codes], VALUES
         _, key = np.unique(key * count + codes, return_inverse=True)
         key = key.reshape(-1).astype(np.int64)
     alike = np.bincount(key)[key]
