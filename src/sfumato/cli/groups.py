@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         variables_for,
     )
     from sfumato.methods.groups.pages import attack_page
-    from sfumato.methods.groups.signals import ranked
+    from sfumato.methods.groups.revealing import ranked
     from sfumato.methods.groups.swapped import staying_columns
     from sfumato.study import read
 else:
@@ -41,7 +41,7 @@ else:
     settings_of = later("sfumato.methods.groups.files", "settings_of")
     variables_for = later("sfumato.methods.groups.files", "variables_for")
     attack_page = later("sfumato.methods.groups.pages", "attack_page")
-    ranked = later("sfumato.methods.groups.signals", "ranked")
+    ranked = later("sfumato.methods.groups.revealing", "ranked")
     staying_columns = later("sfumato.methods.groups.swapped", "staying_columns")
     read = later("sfumato.study", "read")
 

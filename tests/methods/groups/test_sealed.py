@@ -20,8 +20,8 @@ from sfumato.methods.groups.attack.attack import attack
 from sfumato.methods.groups.files import read_whole
 from sfumato.methods.groups.front import front_of, report_of
 from sfumato.methods.groups.planner import Planner
+from sfumato.methods.groups.revealing import alone, ranked
 from sfumato.methods.groups.search import Level, Protection, Roles, improved, protect, truths_of
-from sfumato.methods.groups.signals import alone, ranked
 from sfumato.methods.groups.swapped import read_released, staying_columns
 from sfumato.methods.groups.swapping.transport import Pairs, Transport, least_cost
 from sfumato.methods.groups.system import verdict_of

@@ -12,9 +12,9 @@ from sfumato.errors import InputError
 from sfumato.front import Front, Objective, Point
 from sfumato.methods.groups.attack.outliers import WAYS, by_scales
 from sfumato.methods.groups.files import settings_of
+from sfumato.methods.groups.revealing import ranked
 from sfumato.methods.groups.search import Level, Protection
-from sfumato.methods.groups.signals import ranked, signals_of
-from sfumato.methods.groups.swapping.bounds import Signal
+from sfumato.methods.groups.signals import Signal, signals_of
 from sfumato.methods.groups.swapping.improve import shift_of
 from sfumato.plans.swaps import SwapPlan
 

@@ -14,21 +14,20 @@ from sfumato.methods.groups.attack.rule_walk import Stop
 from sfumato.methods.groups.files import Truth, area_indexes, settings_of
 from sfumato.methods.groups.memetic_swaps import Swapping, search_swaps
 from sfumato.methods.groups.microfile import Microfile
-from sfumato.methods.groups.signals import signals_of
-from sfumato.methods.groups.swapping.bounds import (
+from sfumato.methods.groups.signals import (
     FEW,
     RISING,
     SLACKS,
     Sides,
     Signal,
     areas_of,
-    counted,
     fall_for,
     lowered,
     middle,
     reachable,
     room_for,
     sides_of,
+    signals_of,
 )
 from sfumato.methods.groups.swapping.transport import HALF, Transport, least_cost
 from sfumato.methods.groups.swapping.units import Influence, Units, targeted_pairs
@@ -226,7 +225,7 @@ class Planner:
                 "the memetic method moves single records", expected='method = "exact" where [groups] has a unit'
             )
         union = Signal("suspected", self.truths[0].group, self.suspected.astype(np.float64))
-        held = counted(union.per_area(self.target.area_of, len(self.target.areas)))
+        held = union.per_area(self.target.area_of, len(self.target.areas)).round().astype(np.int64)
         guarded = sorted({a for areas in self.sensitive.values() for a in areas})
         sides = self._sides(guarded, RISING[0])
         aim = middle(held.astype(np.float64), guarded, sides)

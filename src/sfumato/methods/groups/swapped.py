@@ -2,22 +2,16 @@
 
 Before the file is written, columns are refused that would undo the protection: those that name the group or reveal the
 original area. Further geographic columns are exchanged together with the area.
-
-The area and the group are hidden columns. A column reveals one by the rule of `tables.dependence`: the value is right
-for at least 95 % of the records, with at most half of the errors that are made without the column. So one mistyped cell
-among thousands changes nothing. Members of the group are rare, so a column that finds more than half of them counts
-too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from sfumato.base.arrays import Counts64, Floats
 from sfumato.base.settings import toml_value
 from sfumato.data.cells import cleaned
 from sfumato.data.engine import Engine, open_engine, require_order
@@ -25,20 +19,12 @@ from sfumato.data.source import Column, Source
 from sfumato.errors import DataError, StudyError, counted, nearest, shortened
 from sfumato.methods.groups.files import read_whole, settings_of
 from sfumato.methods.groups.microfile import Microfile, meets
-from sfumato.methods.groups.signals import refuse_naming
+from sfumato.methods.groups.revealing import following_columns, refuse_marked, refuse_naming
 from sfumato.plans.swaps import SwapPlan
 from sfumato.release.format import raw_cell
 from sfumato.study import Study
 from sfumato.study.census_mapping import vital_columns
 from sfumato.study.groups import GroupsSettings
-from sfumato.tables.dependence import Dependence, Protected, dependences
-from sfumato.tables.dependence.count import count_by_value
-
-AREA, GROUP = " area", " group"  # no column of a file has this name, since names are trimmed
-MEMBER = "yes"
-FEWEST = 10  # exchanged records that must be marked for a column to be refused
-PART = 0.1  # and their least share of all that were exchanged
-DOUBT = 0.5  # least part of the uncertainty about a marked record that is removed
 
 
 @dataclass(frozen=True)
@@ -228,115 +214,3 @@ def _differing(engine: Engine, source: Source, written: Source, names: Sequence[
     keys = ", ".join(f"c{i}" for i in range(len(names)))
     sides = f"SELECT sum(side) AS n FROM ({' UNION ALL '.join(parts)}) GROUP BY {keys}"
     return int(engine.rows(f"SELECT CAST(coalesce(sum(abs(n)), 0) AS BIGINT) FROM ({sides})")[0][0])
-
-
-def following_columns(
-    engine: Engine, source: Source, columns: Sequence[Column], area: str, members: str, basic: Collection[str]
-) -> set[str]:
-    """Return the columns that follow from the area and are exchanged with it.
-
-    Columns that reveal the area or the group are refused. `area` is an expression of the columns of the view `raw`, and
-    `members` is the condition of the group. Attackers learn from the `basic` columns, and the protection is made
-    against these, so they may reveal the group.
-    """
-    names = [column.name for column in columns]
-    hidden = [Protected(AREA, "generalized"), Protected(GROUP, "withheld", rare=MEMBER)]
-    made = {AREA: area, GROUP: f"CASE WHEN {members} THEN '{MEMBER}' ELSE 'no' END"}
-    searched = dependences(engine, source, names, hidden, made=made)
-    following = _moved_with(engine, source, area, [d for d in searched.dependences if d.protected == AREA])
-    telling = [d.kept for d in searched.dependences if d.protected == AREA and not set(d.kept) & following]
-    # Columns with mostly unique values, such as a household's number, are in no dependence, so each is checked.
-    telling += [(one.column,) for one in searched.identifying if _reveals(engine, source, one.column, area)]
-    if telling:
-        raise StudyError(
-            f"the original area follows from {_listed(telling)}",
-            expected="no released column from which the area can be read back, such as a household's number",
-            remedy="name it under withhold, or under swap if it is a place, in [groups]",
-        )
-    naming = [d.kept for d in searched.dependences if d.protected == GROUP and not set(d.kept) <= {*basic, *following}]
-    if naming:
-        least = dict.fromkeys(next(name for name in kept if name not in basic) for kept in naming)
-        raise StudyError(
-            f"released columns identify the group: {_listed(naming)}",
-            expected="no released column that shows who is in the group, alone or with another one",
-            remedy=f"withhold = [{', '.join(map(repr, least))}] under [groups]".replace("'", '"'),
-        )
-    return following
-
-
-def _listed(kept: Sequence[tuple[str, ...]]) -> str:
-    return shortened(list(dict.fromkeys(" with ".join(names) for names in kept)))
-
-
-def _moved_with(engine: Engine, source: Source, area: str, dependent: Sequence[Dependence]) -> set[str]:
-    """Return the columns that follow from the area alone. One with as many values as areas also reveals it."""
-    following = {name for d in dependent if d.way == "follows" for name in d.kept}
-    both = [d.kept[0] for d in dependent if d.way == "tells" and len(d.kept) == 1]
-    return following | {name for name in both if _follows(engine, source, name, area)}
-
-
-def _follows(engine: Engine, source: Source, name: str, area: str) -> bool:
-    cell = f"coalesce({cleaned(source, source.column(name))}, '')"
-    return count_by_value(engine, "SELECT * FROM raw", [area], cell, "0").tells()
-
-
-def _reveals(engine: Engine, source: Source, name: str, area: str) -> bool:
-    cell = cleaned(source, source.column(name))
-    return count_by_value(engine, f"SELECT * FROM raw WHERE {cell} IS NOT NULL", [cell], area, "0").tells()
-
-
-def refuse_marked(engine: Engine, rows: str, columns: Sequence[tuple[str, str]], area: str, swapped: str) -> None:
-    """Raise if a released column reveals which records were exchanged.
-
-    `rows` are the released rows as a query, `columns` names and expressions of those that stayed, `area` and `swapped`
-    expressions of the released area and of whether a record was exchanged. A record looks exchanged if its value is
-    rare in its area, or its area is rare for its value. The column is refused if the most unusual records contain at
-    least a tenth of the exchanged ones, and half of the uncertainty about them is removed.
-    """
-    cells = [f"{area} AS a", f"CASE WHEN {swapped} THEN 1 ELSE 0 END AS s"]
-    cells += [f"{cell} AS v{i}" for i, (_, cell) in enumerate(columns)]
-    engine.run(f"CREATE OR REPLACE TEMP TABLE exchanged_rows AS SELECT {', '.join(cells)} FROM ({rows}) AS t")
-    marking = [name for i, (name, _) in enumerate(columns) if _marks(engine, f"v{i}")]
-    if marking:
-        raise StudyError(
-            f"{shortened(marking)} {'tells' if len(marking) == 1 else 'tell'} which records were exchanged",
-            expected="no released column whose values stand out where a record was moved to another area",
-            remedy="name it under withhold, or under swap if it is a place, in [groups]",
-        )
-
-
-def _marks(engine: Engine, cell: str) -> bool:
-    value, area = engine.hashed([cell]), engine.hashed(["a"])
-    cells = engine.arrays(
-        f"SELECT {value} AS v, {area} AS a, count(*) AS n, CAST(sum(s) AS BIGINT) AS s FROM exchanged_rows "
-        f"GROUP BY {value}, {area} ORDER BY {value}, {area}"
-    )
-    counts, exchanged = (np.asarray(cells[name]).astype(np.int64) for name in ("n", "s"))
-    in_area, with_value = (_totals(cells[name], counts) for name in ("a", "v"))
-    orders = (counts / in_area, counts / with_value, counts * counts.sum() / (in_area * with_value))
-    return any(stands_out(order, counts, exchanged) for order in orders)
-
-
-def _totals(keys: np.ndarray, counts: Counts64) -> Counts64:
-    index = np.unique(keys, return_inverse=True)[1]
-    totals: Counts64 = np.bincount(index, counts).astype(np.int64)[index]
-    return totals
-
-
-def stands_out(typical: Floats, counts: Counts64, exchanged: Counts64) -> bool:
-    """Return whether the least typical of some records are mostly exchanged ones.
-
-    >>> rare, usual = np.array([0.1, 0.9]), np.array([20, 200])
-    >>> stands_out(rare, usual, np.array([18, 2])), stands_out(rare, usual, np.array([2, 18]))
-    (True, False)
-    """
-    total, records = int(exchanged.sum()), int(counts.sum())
-    if total == 0 or total == records:
-        return False
-    # All cutting points between typical and unusual are tried, because an attacker may choose the best one.
-    order = np.argsort(typical, kind="stable")
-    last = np.r_[typical[order][1:] != typical[order][:-1], True]  # equally typical records stay together
-    marked, hits = (np.cumsum(column[order])[last] for column in (counts, exchanged))
-    share = total / records
-    enough = hits >= max(min(FEWEST, total), PART * total)
-    return bool((enough & (hits >= (share + DOUBT * (1 - share)) * marked)).any())
