@@ -117,7 +117,7 @@ def attack(
     as_json: AsJson = False,
 ) -> int:
     """Learn the group from an auxiliary file, and show which areas it reveals."""
-    from sfumato.methods.groups.attack.learners import ALL
+    from sfumato.methods.groups.attack.attackers import ALL
     from sfumato.study.groups import ATTACKERS
 
     if attacker is not None and attacker not in ATTACKERS:

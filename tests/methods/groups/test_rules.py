@@ -97,7 +97,7 @@ def test_the_walk_finds_every_passing_rule(seed: int, gamma: float, kappa: float
 
 
 def _grades(graded: Graded, rules: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
-    return rule_memberships(np.ascontiguousarray(rules, np.int32), graded.codes, graded.grades, graded.start, 0.5)
+    return rule_memberships(np.ascontiguousarray(rules, np.int32), graded)
 
 
 @given(seeds)

@@ -20,7 +20,7 @@ from sfumato.data.cells import cleaned
 from sfumato.data.engine import Engine
 from sfumato.data.source import Column, Source
 from sfumato.errors import StudyError, shortened
-from sfumato.methods.groups.attack.learners import average_precision, fit
+from sfumato.methods.groups.attack.attackers import average_precision, fit
 from sfumato.methods.groups.microfile import Microfile, Wide, quantile_groups
 from sfumato.tables.dependence import Dependence, Protected, dependences
 from sfumato.tables.dependence.count import count_by_value

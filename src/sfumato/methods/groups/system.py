@@ -13,7 +13,7 @@ from sfumato.decide.pick import Choice
 from sfumato.errors import shortened
 from sfumato.front import Front
 from sfumato.methods.apply_options import Applying
-from sfumato.methods.groups.attack.learners import ALL
+from sfumato.methods.groups.attack.attackers import ALL
 from sfumato.methods.groups.front import Report, front_of, report_of, swaps_of
 from sfumato.methods.groups.pages import protection_page
 from sfumato.methods.groups.release import SWAPS, protection_draft

@@ -15,8 +15,7 @@ import numpy as np
 from sfumato.base.arrays import Counts64, Flags, Floats
 from sfumato.base.progress import Progress
 from sfumato.errors import DataError, StoppedError, StudyError, nearest
-from sfumato.methods.groups.attack.attackers import Model, RuleModel, learn
-from sfumato.methods.groups.attack.learners import ALL, TableModel, average_precision
+from sfumato.methods.groups.attack.attackers import ALL, Model, RuleModel, TableModel, average_precision, learn
 from sfumato.methods.groups.attack.outliers import (
     WAYS,
     Findings,

@@ -38,13 +38,9 @@ class Walked:
 @compiled
 def _walk(
     stopped: Flags,
-    codes: Codes,
-    grades: Floats,
-    start: Counts64,
-    terms: Counts64,
+    graded: Graded,
     inside: Floats,
     outside: Floats,
-    alpha: float,
     gamma: float,
     floor: float,
     strict: float,
@@ -59,6 +55,7 @@ def _walk(
     `best[l, t]` becomes the greatest RCF of the rules that cover tuple t and whose mass exceeds `levels[l]` but no
     later level. The walk ends when another thread sets `stopped[0]`.
     """
+    codes, grades, start, terms = graded.codes, graded.grades, graded.start, graded.terms
     width, tuples = codes.shape
     members, everyone = inside.sum(), inside.sum() + outside.sum()
     # One row of surviving tuples and their products for each depth, so that backtracking computes nothing.
@@ -96,7 +93,7 @@ def _walk(
         for position in range(size[depth]):
             t = index[depth, position]
             p = product[depth, position] * row[own[t]]
-            if p >= alpha:
+            if p >= ALPHA:
                 index[depth + 1, count] = t
                 product[depth + 1, count] = p
                 count += 1
@@ -159,11 +156,8 @@ def walk_rules(
     inside = graded.counts(members)
     outside = graded.counts() - inside
     total = float(inside.sum())
-    g, none = graded, np.empty(0)
-    limits = (ALPHA, gamma, least, kappa * total, MOST_RULES, prune, none, none.reshape(0, 0))
-    rules, a, b, visited = _in_thread(
-        stop, lambda stopped: _walk(stopped, g.codes, g.grades, g.start, g.terms, inside, outside, *limits)
-    )
+    limits = (gamma, least, kappa * total, MOST_RULES, prune, np.empty(0), np.empty((0, 0)))
+    rules, a, b, visited = _in_thread(stop, lambda stopped: _walk(stopped, graded, inside, outside, *limits))
     return Walked(rules, Quality(a, b, total, total + float(outside.sum())), abs(visited), visited > 0)
 
 
@@ -178,8 +172,8 @@ def best_confidence(
     """Return, for each κ (rising) and tuple, the greatest RCF of the rules with DF > 0 and support > κ on it."""
     best = np.zeros((len(kappas), graded.tuples))
     levels = np.asarray(kappas, np.float64) * float(inside.sum())
-    g, limits = graded, (ALPHA, 0.0, least, levels[0], 0, False, levels, best)
-    _in_thread(stop, lambda stopped: _walk(stopped, g.codes, g.grades, g.start, g.terms, inside, outside, *limits))
+    limits = (0.0, least, levels[0], 0, False, levels, best)
+    _in_thread(stop, lambda stopped: _walk(stopped, graded, inside, outside, *limits))
     passing: Floats = np.maximum.accumulate(best[::-1], axis=0)[::-1]  # a rule that passes a high κ passes a lower one
     return passing
 

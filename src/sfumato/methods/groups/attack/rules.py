@@ -9,7 +9,8 @@ of millions becomes a small table.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -164,8 +165,7 @@ def sentence(rule: Sequence[int], variables: Sequence[Variable]) -> str:
     return ", ".join(words) or "anyone"
 
 
-@dataclass(frozen=True)
-class Graded:
+class Graded(NamedTuple):
     """Distinct tuples: `grades[start[j] + k, codes[j, t]]` is the membership of tuple t in term k of variable j."""
 
     codes: Codes
@@ -187,16 +187,16 @@ class Graded:
         """Return some of the records, with only the tuples that they have."""
         present, number = np.unique(self.tuple_of[chosen], return_inverse=True)
         codes = np.ascontiguousarray(self.codes[:, present])
-        return Graded(codes, self.grades, self.start, self.terms, number.reshape(-1).astype(np.int32))
+        return self._replace(codes=codes, tuple_of=number.reshape(-1).astype(np.int32))
 
 
-def grade(microfile: Microfile, variables: Sequence[Variable], alpha: float = ALPHA) -> Graded:
+def grade(microfile: Microfile, variables: Sequence[Variable]) -> Graded:
     """Compress a microfile to the tuples that the variables can distinguish."""
     tables, columns, widths = [], [], []
     for variable in variables:
         position = microfile.attributes.index(variable.attribute)
         of_values = variable.grades(microfile.values[position])
-        of_values[of_values < alpha] = 0.0
+        of_values[of_values < ALPHA] = 0.0
         seen, code = np.unique(of_values, axis=1, return_inverse=True)
         tables.append(seen)
         columns.append(code.reshape(-1).astype(np.int32)[microfile.codes[position]])
@@ -247,7 +247,8 @@ class Quality:
 
         See docs/readings.md, 4.5.
         """
-        return relative_confidence(self.inside, self.outside)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.inside > 0, self.inside / self.outside, 0.0)
 
     @property
     def fitness(self) -> Floats:
@@ -255,39 +256,25 @@ class Quality:
         df, rcf = self.df, self.rcf
         return np.where(df > 0, df * np.where(np.isinf(rcf), 1.0, rcf), 0.0)
 
+    def part(self, rows: Counts64) -> Quality:
+        """Return the quality of some rules."""
+        return replace(self, inside=self.inside[rows], outside=self.outside[rows])
+
     def passing(self, gamma: float, kappa: float, least: float) -> Flags:
         """Return which rules have DF > 0, RCF ≥ γ, support > κ and at least `least` records of the group."""
         return (self.df > 0) & (self.rcf >= gamma) & (self.support > kappa) & (self.inside >= least)
 
 
-def relative_confidence(inside: Floats, outside: Floats) -> Floats:
-    """Return the mass in the group over the mass outside it.
-
-    >>> relative_confidence(np.array([3.0, 3.0, 0.0]), np.array([2.0, 0.0, 0.0])).tolist()
-    [1.5, inf, 0.0]
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(outside > 0, inside / np.where(outside > 0, outside, 1.0), np.inf)
-    return np.where(inside > 0, ratio, 0.0)
-
-
 @compiled
 def rule_masses(
-    rules: Codes,
-    codes: Codes,
-    grades: Floats,
-    start: Counts64,
-    inside: Floats,
-    outside: Floats,
-    alpha: float,
-    lists: Codes,
-    begin: Counts64,
+    rules: Codes, graded: Graded, inside: Floats, outside: Floats, lists: Codes, begin: Counts64
 ) -> tuple[Floats, Floats]:
     """Return the mass of each rule in and outside the group.
 
     `lists[begin[p] : begin[p + 1]]` are the tuples with a positive membership in row p of the grades. Only the shortest
     list among a rule's conditions is walked.
     """
+    codes, grades, start = graded.codes, graded.grades, graded.start
     # The product is 0 where any membership is, so the tuples of the rarest condition are enough.
     mass_in, mass_out = np.zeros(len(rules)), np.zeros(len(rules))
     order = np.empty(rules.shape[1], np.int64)
@@ -308,17 +295,18 @@ def rule_masses(
             for u in range(used):
                 j = order[u]
                 product *= grades[start[j] + rules[i, j], codes[j, t]]
-                if product < alpha:  # the product only falls
+                if product < ALPHA:  # the product only falls
                     break
-            if product >= alpha:
+            if product >= ALPHA:
                 mass_in[i] += product * inside[t]
                 mass_out[i] += product * outside[t]
     return mass_in, mass_out
 
 
 @compiled
-def rule_memberships(rules: Codes, codes: Codes, grades: Floats, start: Counts64, alpha: float) -> Floats:
+def rule_memberships(rules: Codes, graded: Graded) -> Floats:
     """Return the greatest compatibility of each tuple with any rule, 0 below α."""
+    codes, grades, start = graded.codes, graded.grades, graded.start
     grade = np.zeros(codes.shape[1])
     for t in range(codes.shape[1]):
         for i in range(len(rules)):
@@ -326,9 +314,9 @@ def rule_memberships(rules: Codes, codes: Codes, grades: Floats, start: Counts64
             for j in range(rules.shape[1]):
                 if rules[i, j] > 0:
                     product *= grades[start[j] + rules[i, j], codes[j, t]]
-                    if product < alpha or product <= grade[t]:  # it only falls, so it is not the greatest
+                    if product < ALPHA or product <= grade[t]:  # it only falls, so it is not the greatest
                         break
-            if product >= alpha and product > grade[t]:
+            if product >= ALPHA and product > grade[t]:
                 grade[t] = product
     return grade
 
@@ -336,8 +324,8 @@ def rule_memberships(rules: Codes, codes: Codes, grades: Floats, start: Counts64
 class RuleMeasure:
     """The quality of rules on one file. Rules that were measured before are looked up."""
 
-    def __init__(self, graded: Graded, members: Flags, alpha: float = ALPHA) -> None:
-        self.graded, self.alpha = graded, alpha
+    def __init__(self, graded: Graded, members: Flags) -> None:
+        self.graded = graded
         self.inside = graded.counts(members)
         self.outside = graded.counts() - self.inside
         self._lists, self._begin = _tuples_of_terms(graded)
@@ -353,18 +341,8 @@ class RuleMeasure:
         fresh = [i for i, key in enumerate(keys) if key not in self._known]
         fresh = list({keys[i]: i for i in fresh}.values())
         if fresh:
-            g = self.graded
-            masses = rule_masses(
-                np.ascontiguousarray(rules[fresh], np.int32),
-                g.codes,
-                g.grades,
-                g.start,
-                self.inside,
-                self.outside,
-                self.alpha,
-                self._lists,
-                self._begin,
-            )
+            some = np.ascontiguousarray(rules[fresh], np.int32)
+            masses = rule_masses(some, self.graded, self.inside, self.outside, self._lists, self._begin)
             self._known.update((keys[i], (float(a), float(b))) for i, a, b in zip(fresh, *masses, strict=True))
         known = np.array([self._known[key] for key in keys]).reshape(-1, 2)
         return Quality(known[:, 0], known[:, 1], float(self.inside.sum()), float((self.inside + self.outside).sum()))
