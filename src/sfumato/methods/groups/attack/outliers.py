@@ -8,17 +8,18 @@ attacker's signal match the true ones, by the paper's figures and the usual ones
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from functools import cache, lru_cache
+from itertools import product
 from math import comb
 from statistics import median
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.special import gammainc, gammaincc, stdtrit
 
-from sfumato.base.arrays import Flags, Floats
+from sfumato.base.arrays import Counts64, Flags, Floats
 
 Scale = Literal["hinges", "mad"]
 SCALES: tuple[Scale, ...] = ("hinges", "mad")
@@ -149,11 +150,7 @@ def below_counting_noise(signal: Floats, significance: float = 0.01, per_record:
 
 
 def ranks(signal: Floats) -> list[int]:
-    """Return the ranks: 1 for the largest value. Equal values share the best rank.
-
-    >>> ranks(np.array([5.0, 9.0, 5.0, 1.0]))
-    [2, 1, 2, 4]
-    """
+    """Return the ranks: 1 for the largest value. Equal values share the best rank."""
     return [1 + int((signal > value).sum()) for value in signal]
 
 
@@ -176,10 +173,8 @@ def spearman(one: Floats, two: Floats) -> float | None:
 
 
 def _average_ranks(signal: Floats) -> Floats:
-    _, value_of, counts = np.unique(signal, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    averaged: Floats = (last - (counts - 1) / 2)[value_of]
-    return averaged
+    ordered = np.sort(signal)
+    return np.asarray((np.searchsorted(ordered, signal) + np.searchsorted(ordered, signal, "right") + 1) / 2)
 
 
 @dataclass(frozen=True)
@@ -203,49 +198,41 @@ class Adequacy:
         return cls(len(both), len(set(true) - both), len(set(shown) - both), areas - len(either))
 
     def __add__(self, other: Adequacy) -> Adequacy:
-        mine, theirs = self._counts(), other._counts()
-        return Adequacy(*(a + b for a, b in zip(mine, theirs, strict=True)))
-
-    def _counts(self) -> tuple[int, int, int, int]:
-        return self.disclosed, self.undisclosed, self.false, self.quiet
+        return Adequacy(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def accuracy(self) -> float:
         """The prediction accuracy PA (equation 19)."""
-        return (self.disclosed + self.quiet) / max(sum(self._counts()), 1)
+        areas = self.disclosed + self.undisclosed + self.false + self.quiet
+        return (self.disclosed + self.quiet) / max(areas, 1)
 
     @property
     def printed_j(self) -> float | None:
-        """Equation 20 as printed: precision + negative predictive value − 1.
-
-        It is None if no area is found, or every one.
-        """
+        """Equation 20 as printed: precision + negative predictive value − 1. None if no area is found, or every one."""
         return _j(self.disclosed, self.false, self.quiet, self.undisclosed)
 
     @property
     def youden_j(self) -> float | None:
-        """Youden's J as usually defined: sensitivity + specificity − 1.
-
-        It is None if no area is an outlier, or every one.
-        """
+        """Youden's J: sensitivity + specificity − 1. None if no area is an outlier, or every one."""
         return _j(self.disclosed, self.undisclosed, self.quiet, self.false)
 
     @property
     def bayes(self) -> float:
-        """MB (equation 22): the least evidence that the two sets depend on each other, in natural logarithms."""
-        return _least(self)
+        """MB (equation 22): the least evidence that the two sets depend on each other, in natural logarithms.
 
-    def as_dict(self) -> dict[str, object]:
-        return {
-            "disclosed": self.disclosed,
-            "undisclosed": self.undisclosed,
-            "false": self.false,
-            "quiet": self.quiet,
-            "PA": self.accuracy,
-            "J_printed": self.printed_j,
-            "J_youden": self.youden_j,
-            "MB": self.bayes,
-        }
+        The minimum over 0 ≤ t1 ≤ n1, 0 ≤ t2 ≤ n2 (docs/readings.md, 4.2) is found from the best points of a coarse
+        grid, each followed downhill.
+        """
+        tops = (self.disclosed + self.undisclosed, self.false + self.quiet)
+        logs = log_factorials(2 * sum(tops) + 2)
+        at = cache(lambda t1, t2: log_evidence(self, t1, t2, logs))
+        axes = [sorted({round(top * (i / 8) ** 2) for i in range(9)}) for top in tops]
+        starts = sorted(product(axes[0], axes[1]), key=lambda point: (at(*point), point))[:4]
+        return min(_downhill(at, start, tops) for start in starts)
+
+    def as_dict(self) -> dict[str, float | None]:
+        figures = {"PA": self.accuracy, "J_printed": self.printed_j, "J_youden": self.youden_j, "MB": self.bayes}
+        return vars(self) | figures
 
 
 def _j(hit: int, missed: int, right: int, wrong: int) -> float | None:
@@ -254,48 +241,30 @@ def _j(hit: int, missed: int, right: int, wrong: int) -> float | None:
     return hit / (hit + missed) + right / (right + wrong) - 1
 
 
-def _least(z: Adequacy) -> float:
-    """Minimise over 0 ≤ t1 ≤ n1, 0 ≤ t2 ≤ n2 (docs/readings.md, 4.2): a coarse grid, then descent from its best."""
-    tops = (z.disclosed + z.undisclosed, z.false + z.quiet)
-    logs = log_factorials(2 * sum(tops) + 2)
-    known: dict[tuple[int, int], float] = {}
-
-    def at(t1: int, t2: int) -> float:
-        if (t1, t2) not in known:
-            known[t1, t2] = log_evidence(z, t1, t2, logs)
-        return known[t1, t2]
-
-    axes = [sorted({round(top * (i / 8) ** 2) for i in range(9)}) for top in tops]
-    starts = sorted((at(t1, t2), t1, t2) for t1 in axes[0] for t2 in axes[1])[:4]
-    return min(_downhill(at, (t1, t2), tops) for _, t1, t2 in starts)
-
-
-def _downhill(at: Any, start: tuple[int, int], tops: tuple[int, int]) -> float:
+def _downhill(at: Callable[[int, int], float], start: tuple[int, int], tops: tuple[int, int]) -> float:
     step = max(*tops, 1)
-    best: float = at(*start)
     while step >= 1:
-        around = [(start[0] + a * step, start[1] + b * step) for a in (-1, 0, 1) for b in (-1, 0, 1)]
-        inside = [p for p in around if 0 <= p[0] <= tops[0] and 0 <= p[1] <= tops[1]]
-        nearer = min(inside, key=lambda p: at(*p))
-        if at(*nearer) < best:
-            start, best = nearer, at(*nearer)
+        axes = [[x for x in (x - step, x, x + step) if 0 <= x <= top] for x, top in zip(start, tops, strict=True)]
+        nearer = min(product(axes[0], axes[1]), key=lambda point: at(*point))
+        if at(*nearer) < at(*start):
+            start = nearer
         else:
             step //= 2
-    return best
+    return at(*start)
 
 
 def log_factorials(largest: int) -> Floats:
-    """Return log n! for n = 0 … most."""
+    """Return log n! for n = 0 … largest."""
     return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, largest + 1)))])
 
 
 def log_evidence(z: Adequacy, t1: int, t2: int, logs: Floats) -> float:
     """Return log B(t1, t2) (equation 21)."""
 
-    def choose(n: Any, k: Any) -> Any:
+    def choose(n: int | Counts64, k: int | Counts64) -> Floats:
         return logs[n] - logs[k] - logs[n - k]
 
-    tp, fp, fn, tn = z._counts()
+    tp, fp, fn, tn = astuple(z)
     n1, n2 = tp + fp, fn + tn
     i, j = np.arange(t1 + 1), np.arange(t2 + 1)
     rows = 2 * choose(t1, i) - choose(n1 + t1, tp + i)
@@ -435,7 +404,7 @@ def chance_of(least: int, total: int, marked: int, drawn: int) -> float:
     return ways / comb(total, drawn)
 
 
-def compared(quantity: Floats, shown_areas: Findings) -> dict[str, Any]:
+def compared(quantity: Floats, shown_areas: Findings) -> dict[str, object]:
     """Return the adequacy of a signal for print: by the paper's test, the other scale, rank, and Spearman's ρ."""
     return {
         **shown_areas.adequacy["hinges"].as_dict(),
