@@ -149,7 +149,7 @@ def test_where_no_plan_bounds_attackers_like_the_known_ones_they_are_left_out(
 ) -> None:
     protected_study(tmp_path, attackers='["forest"]')
     exact = Planner._exact
-    monkeypatch.setattr(Planner, "_exact", lambda self, way: None if way.likes else exact(self, way))
+    monkeypatch.setattr(Planner, "_exact", lambda *way, likes: None if likes else exact(*way, likes=likes))
     assert protect(read(tmp_path / "run.toml"), Run(), test_seed=1).choice.plan.swaps > 0
 
 

@@ -7,7 +7,7 @@ cost of any swap (docs/readings.md, 4.9).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from sfumato.base.compiled import compiled
 from sfumato.methods.groups.attack.rule_walk import Stop
 
 
-@dataclass(frozen=True)
-class Swapping:
+class Swapping(NamedTuple):
     """The problem: the cost of each pair, the places of givers and takers, and how many must leave each place.
 
     The signal of place j is `held[j]`; `needed[j]` givers must leave it, and it may take `caps[j]`.
@@ -49,14 +48,13 @@ def search_swaps(
     order = np.argsort(problem.cost, axis=1, kind="stable").astype(np.int32)
     givers = np.zeros((POPULATION + CHILDREN, longest), np.int32)
     takers, length, worth = np.zeros_like(givers), np.zeros(len(givers), np.int64), np.zeros(len(givers))
-    area_of = (problem.giver_area.astype(np.int64), problem.taker_area.astype(np.int64))
 
     def improve(i: int) -> None:
-        _repaired(problem.cost, *area_of, order, problem.caps, givers[i], takers[i], length[i], rng)
+        _repaired(problem, order, givers[i], takers[i], length[i], rng)
         worth[i] = worth_of(problem, givers[i, : length[i]], takers[i, : length[i]])
 
     for i in range(POPULATION):
-        length[i] = _first(*area_of, problem.needed, problem.caps, givers[i], takers[i], rng)
+        length[i] = _first(problem, givers[i], takers[i], rng)
         improve(i)
     for _ in range(generations):
         rate = MUTATION * (10 if float(worth[:POPULATION].std()) < FLAT else 1)
@@ -65,12 +63,10 @@ def search_swaps(
         for child in range(CHILDREN):
             a, b = parents[2 * child], parents[2 * child + 1]
             i = POPULATION + child
-            length[i] = _crossed(
-                givers[a, : length[a]], takers[a, : length[a]], givers[b, : length[b]], takers[b, : length[b]],
-                givers[i], takers[i], len(problem.giver_area), len(problem.taker_area), rng,
-            )  # fmt: skip
-            length[i] = _capped(*area_of, problem.held, problem.caps, givers[i], takers[i], length[i])
-            _mutated(*area_of, givers[i], takers[i], length[i], rate, rng)
+            parts = (givers[a, : length[a]], takers[a, : length[a]], givers[b, : length[b]], takers[b, : length[b]])
+            length[i] = _crossed(problem, *parts, givers[i], takers[i], rng)
+            length[i] = _capped(problem, givers[i], takers[i], length[i])
+            _mutated(problem, givers[i], takers[i], length[i], rate, rng)
             improve(i)
         best = np.argsort(-worth, kind="stable")
         givers, takers, length, worth = givers[best], takers[best], length[best], worth[best]
@@ -98,17 +94,10 @@ def _shuffled(count: int, rng: np.random.Generator) -> Counts64:
 
 
 @compiled
-def _first(
-    giver_area: Counts64,
-    taker_area: Counts64,
-    needed: Counts64,
-    caps: Counts64,
-    givers: Codes,
-    takers: Codes,
-    rng: np.random.Generator,
-) -> int:
+def _first(problem: Swapping, givers: Codes, takers: Codes, rng: np.random.Generator) -> int:
     """Return a random list: as many givers from each place as must leave, and takers from any place below its cap."""
-    left, free_places = needed.copy(), caps.copy()
+    giver_area, taker_area = problem.giver_area, problem.taker_area
+    left, free_places = problem.needed.copy(), problem.caps.copy()
     order, others = _shuffled(len(giver_area), rng), _shuffled(len(taker_area), rng)
     size, next_taker = 0, 0
     for g in order:
@@ -128,22 +117,21 @@ def _first(
 
 @compiled
 def _crossed(
+    problem: Swapping,
     givers_a: Codes,
     takers_a: Codes,
     givers_b: Codes,
     takers_b: Codes,
     givers: Codes,
     takers: Codes,
-    most_givers: int,
-    most_takers: int,
     rng: np.random.Generator,
 ) -> int:
     """Return the head of one list and the tail of another, without pairs of records that occur twice."""
     head = int(rng.random() * (len(givers_a) + 1))
     tail = int(rng.random() * (len(givers_b) + 1))
     # A record can move only once, so the first of two pairs with it stays.
-    used_g = np.zeros(most_givers, np.bool_)
-    used_t = np.zeros(most_takers, np.bool_)
+    used_g = np.zeros(len(problem.giver_area), np.bool_)
+    used_t = np.zeros(len(problem.taker_area), np.bool_)
     size = 0
     for i in range(head + len(givers_b) - tail):
         g = givers_a[i] if i < head else givers_b[tail + i - head]
@@ -157,21 +145,13 @@ def _crossed(
 
 
 @compiled
-def _capped(
-    giver_area: Counts64,
-    taker_area: Counts64,
-    held: Counts64,
-    caps: Counts64,
-    givers: Codes,
-    takers: Codes,
-    length: int,
-) -> int:
+def _capped(problem: Swapping, givers: Codes, takers: Codes, length: int) -> int:
     """Return the pairs of a list without those beyond a place's signal or cap."""
     # A place cannot lose more members than it has: signals are counts of records.
-    free_places, left = caps.copy(), held.copy()
+    free_places, left = problem.caps.copy(), problem.held.copy()
     size = 0
     for i in range(length):
-        a, b = giver_area[givers[i]], taker_area[takers[i]]
+        a, b = problem.giver_area[givers[i]], problem.taker_area[takers[i]]
         if free_places[b] > 0 and left[a] > 0:
             free_places[b] -= 1
             left[a] -= 1
@@ -197,7 +177,7 @@ def _exchanged(records: Codes, i: int, length: int, rate: float, rng: np.random.
 
 
 @compiled
-def _reset(area_of: Counts64, records: Codes, used: Flags, i: int, rate: float, rng: np.random.Generator) -> None:
+def _reset(area_of: Codes, records: Codes, used: Flags, i: int, rate: float, rng: np.random.Generator) -> None:
     if rng.random() < rate:
         other = int(rng.random() * len(area_of))
         if not used[other] and area_of[other] == area_of[records[i]]:
@@ -208,15 +188,10 @@ def _reset(area_of: Counts64, records: Codes, used: Flags, i: int, rate: float, 
 
 @compiled
 def _mutated(
-    giver_area: Counts64,
-    taker_area: Counts64,
-    givers: Codes,
-    takers: Codes,
-    length: int,
-    rate: float,
-    rng: np.random.Generator,
+    problem: Swapping, givers: Codes, takers: Codes, length: int, rate: float, rng: np.random.Generator
 ) -> None:
     """Apply swap mutation to the givers and to the takers, then random resetting of each within its place."""
+    giver_area, taker_area = problem.giver_area, problem.taker_area
     used_g, used_t = _used(givers, length, len(giver_area)), _used(takers, length, len(taker_area))
     # Resetting stays within the place, so that the numbers that leave and arrive do not change.
     for i in range(length):
@@ -228,22 +203,15 @@ def _mutated(
 
 @compiled
 def _repaired(
-    cost: Floats,
-    giver_area: Counts64,
-    taker_area: Counts64,
-    order: Codes,
-    caps: Counts64,
-    givers: Codes,
-    takers: Codes,
-    length: int,
-    rng: np.random.Generator,
+    problem: Swapping, order: Codes, givers: Codes, takers: Codes, length: int, rng: np.random.Generator
 ) -> None:
     """Apply local search: each pair gets the nearest free taker of its giver, or the nearest giver of its taker.
 
     The paper keeps the taker's place. Ours may take the nearest free record of any place below its cap.
     """
+    cost, giver_area, taker_area = problem.cost, problem.giver_area, problem.taker_area
     used_g, used_t = _used(givers, length, len(giver_area)), _used(takers, length, len(taker_area))
-    free_places = caps.copy()
+    free_places = problem.caps.copy()
     for i in range(length):
         free_places[taker_area[takers[i]]] -= 1
     for i in range(length):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,19 +37,6 @@ MANY, CLOSE = 60, 0.02  # with more than MANY bounds, plans are within CLOSE of 
 TIGHT = 2  # how many of the slacks other plans are tried with
 PASSED = 10.0  # in pairs of the highest cost: the price of exceeding a soft bound by a record
 CELLS = 24_000_000  # pairs of a giver and a taker that are priced; if there are more, takers are drawn in every area
-
-
-@dataclass(frozen=True)
-class Way:
-    """The parameters of a plan: the level, the slack of the caps, the share of areas that fill up, further bounds.
-
-    With `likes`, attackers like the known ones are bounded too.
-    """
-
-    level: float
-    slack: float
-    share: float = RISING[0]
-    likes: bool = True
 
 
 class Planner:
@@ -132,31 +118,31 @@ class Planner:
 
         If there is none, attackers like the known ones are left out: many of them together can outweigh a known one.
         """
-        ways = [Way(level, slack) for slack in SLACKS]
+        ways = [(slack, RISING[0], True) for slack in SLACKS]
         if self.settings.method == "exact" and not self.known.all():
-            ways += [Way(level, slack, likes=False) for slack in SLACKS]
-        for way in ways:
-            swaps = self._swaps(way)
-            if swaps is not None:
-                return swaps, way.slack
-        return None
+            ways += [(slack, RISING[0], False) for slack in SLACKS]
+        return next(self._plans(level, ways), None)
 
     def others(self, level: float, slack: float) -> Iterator[tuple[SwapPlan, float]]:
         """Return other plans at a level: with looser caps, with fewer rising areas, or with known attackers only."""
         if self.settings.method == "memetic" or self.targets:
-            return
-        ways = [Way(level, other, RISING[0]) for other in SLACKS[:TIGHT] if other > slack]
-        ways += [Way(level, other, share) for share in RISING[1:] for other in SLACKS[:TIGHT]]
-        ways += [Way(level, other, share, likes=False) for share in RISING for other in SLACKS[:TIGHT]]
-        for way in ways:
-            swaps = self._swaps(way)
-            if swaps is not None:
-                yield swaps, way.slack
+            return iter(())
+        tight = SLACKS[:TIGHT]
+        ways = [(other, RISING[0], True) for other in tight if other > slack]
+        ways += [(other, share, True) for share in RISING[1:] for other in tight]
+        ways += [(other, share, False) for share in RISING for other in tight]
+        return self._plans(level, ways)
 
-    def _swaps(self, way: Way) -> SwapPlan | None:
-        if self.settings.method == "memetic":
-            return self._memetic(way.level, way.slack)
-        return self._exact(way)
+    def _plans(self, level: float, ways: Sequence[tuple[float, float, bool]]) -> Iterator[tuple[SwapPlan, float]]:
+        """Return the feasible plans with a slack of the caps and a share of rising areas, and with this slack.
+
+        The third part of a way is whether attackers like the known ones are bounded too.
+        """
+        for slack, share, likes in ways:
+            memetic = self.settings.method == "memetic"
+            swaps = self._memetic(level, slack) if memetic else self._exact(level, slack, share, likes=likes)
+            if swaps is not None:
+                yield swaps, slack
 
     def targeted(self, rate: float) -> SwapPlan:
         """Return targeted record swapping at a rate: units at risk swap with similar ones, whatever their group."""
@@ -183,10 +169,10 @@ class Planner:
         fall = fall_for(held, () if few or self.targets else mine, limit)
         return room_for(held, mine, sides, limit, slack, signal.per_record), fall
 
-    def _exact(self, way: Way) -> SwapPlan | None:
-        bounded = [number for number in range(len(self.signals)) if way.likes or self.known[number]]
+    def _exact(self, level: float, slack: float, share: float, *, likes: bool) -> SwapPlan | None:
+        bounded = [number for number in range(len(self.signals)) if likes or self.known[number]]
         price = np.where(self.known, np.inf, self.price)[bounded]
-        bounds = [self._bounds(number, way.level, way.slack, way.share) for number in bounded]
+        bounds = [self._bounds(number, level, slack, share) for number in bounded]
         room, fall = (np.stack([bound[side] for bound in bounds]) for side in (0, 1))
         floored = (fall < self.held[bounded]).any(axis=1)
         giver_weights, taker_weights = self.giver_weights[bounded], self.taker_weights[bounded]
@@ -225,15 +211,16 @@ class Planner:
                 "the memetic method moves single records", expected='method = "exact" where [groups] has a unit'
             )
         union = Signal("suspected", self.truths[0].group, self.suspected.astype(np.float64))
-        held = union.per_area(self.target.area_of, len(self.target.areas)).round().astype(np.int64)
+        signal = union.per_area(self.target.area_of, len(self.target.areas)).round()
+        held = signal.astype(np.int64)
         guarded = sorted({a for areas in self.sensitive.values() for a in areas})
         sides = self._sides(guarded, RISING[0])
-        aim = middle(held.astype(np.float64), guarded, sides)
-        limit = lowered(held.astype(np.float64), guarded, level, aim, self.targets)
+        aim = middle(signal, guarded, sides)
+        limit = lowered(signal, guarded, level, aim, self.targets)
         needed = np.zeros(len(held), np.int64)
         needed[guarded] = np.ceil(held[guarded] - limit[guarded] - 1e-9).astype(np.int64)
         caps = np.zeros(len(held), np.int64)
-        room = room_for(held.astype(np.float64), guarded, sides, limit, slack)
+        room = room_for(signal, guarded, sides, limit, slack)
         caps[self.receivers] = np.floor(room[self.receivers]).astype(np.int64)
         if caps.sum() < needed.sum():
             return None

@@ -11,7 +11,6 @@ changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.base.compiled import compiled
 from sfumato.errors import StoppedError
 from sfumato.methods.groups.attack.exposure import Criteria, Spare, exposure, spare_of
+from sfumato.methods.groups.attack.rule_walk import Stop
 from sfumato.methods.groups.microfile import Microfile, quantile_groups
 
 PRICE = 50.0  # the cost that is accepted for one unit of exposure
@@ -73,7 +73,7 @@ def improve(
     used: Counts64,
     criteria: Criteria,
     noise: np.random.Generator,
-    stop: Callable[[], bool] | None = None,
+    stop: Stop | None = None,
 ) -> Improved:
     """Improve the pairs in use. `held` is each signal (row) in each area with these pairs; it is not changed."""
     held, used = held.copy(), used.copy()

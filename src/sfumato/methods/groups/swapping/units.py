@@ -23,10 +23,11 @@ from sfumato.methods.groups.microfile import Microfile, quantile_groups
 
 @compiled
 def _distances(
-    codes: Codes, values: Floats, ordinal: Flags, weights: Floats, left: Counts64, right: Counts64, distances: Floats
-) -> None:
-    """Fill in the influential metric of each of `left` with each of `right`."""
+    codes: Codes, values: Floats, ordinal: Flags, weights: Floats, left: Counts64, right: Counts64
+) -> Floats:
+    """Return the influential metric of each of `left` with each of `right`."""
     # Compiled, because numpy would need an array of givers by takers by columns, which may not fit into memory.
+    distances = np.empty((len(left), len(right)))
     for a in range(len(left)):
         i = left[a]
         for b in range(len(right)):
@@ -47,6 +48,7 @@ def _distances(
                 else:
                     total += weights[c]
             distances[a, b] = total
+    return distances
 
 
 class Influence:
@@ -74,9 +76,7 @@ class Influence:
 
     def between(self, left: Counts64, right: Counts64) -> Floats:
         """Return the cost of swapping each of `left` with each of `right`."""
-        distances = np.empty((len(left), len(right)))
-        _distances(self.codes, self.values, self.ordinal, self.weights, left, right, distances)
-        return distances
+        return _distances(self.codes, self.values, self.ordinal, self.weights, left, right)
 
     def of_pairs(self, left: Counts64, right: Counts64) -> float:
         """Return the cost of swapping each of `left` with the one at the same position of `right`."""
