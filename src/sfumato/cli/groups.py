@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.base.files import refuse_existing, write_text
-from sfumato.base.text import number
+from sfumato.base.text import number, number_or_infinity
 from sfumato.cli.show import AsJson, Force, Watch, emit, later, note, put, table
 from sfumato.errors import StudyError, counted, nearest
 
@@ -171,10 +171,8 @@ def _print_attack(report: dict[str, Any]) -> None:
     put(f"{report['attacker']} attacker, group {report['group']}, learned from {report['auxiliary']}{limits}{how}\n")
     rules = report["rules"]
     if rules:
-        rows = [
-            [r["words"], number(r["df"]), "∞" if r["rcf"] is None else number(r["rcf"]), number(r["support"])]
-            for r in rules[:MOST_RULES]
-        ]
+        shown = rules[:MOST_RULES]
+        rows = [[r["words"], number(r["df"]), number_or_infinity(r["rcf"]), number(r["support"])] for r in shown]
         some = f", {MOST_RULES} of {len(rules)} shown" if len(rules) > MOST_RULES else ""
         table(f"Rules{some}", ["rule", "DF", "RCF", "support"], rows, right={1, 2, 3})
     outliers = report["outliers"]
@@ -182,9 +180,9 @@ def _print_attack(report: dict[str, Any]) -> None:
     rows = [
         [
             area["area"] + (" !" if area["area"] in sensitive else ""),
-            "–" if area["q"] is None else f"{area['q']:,}",
+            number(area["q"]),
             f"{area['auxiliary']:.2f}",
-            f"{area['crisp']:,}",
+            number(area["crisp"]),
             str(area["rank"]),
             "–" if area["ratio"] is None else f"{area['ratio']:.2f}",
             f"{area['concentration']:.4f}",

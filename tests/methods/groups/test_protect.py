@@ -17,9 +17,9 @@ from sfumato.methods.groups import memetic_swaps
 from sfumato.methods.groups.attack.outliers import findings, sensitive_areas
 from sfumato.methods.groups.attack.rules import Term
 from sfumato.methods.groups.memetic_swaps import Swapping, search_swaps
+from sfumato.methods.groups.planner import Influence
 from sfumato.methods.groups.signals import fall_for, lowered, middle, room_for, sides_of, water_level
 from sfumato.methods.groups.swapping.transport import Transport, least_cost
-from sfumato.methods.groups.swapping.units import Influence
 from sfumato.plans.swaps import SwapPlan
 
 seeds = st.integers(0, 10_000)

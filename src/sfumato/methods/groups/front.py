@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from sfumato.base.arrays import Codes
 from sfumato.errors import InputError
 from sfumato.front import Front, Objective, Point
 from sfumato.methods.groups.attack.outliers import WAYS, by_scales
@@ -25,17 +22,8 @@ OBJECTIVES = (
     ),
     Objective("cost", "min", title="cost: cells changed by swaps", privacy=False),
 )
-POINT = (
-    "level",
-    "method",
-    "found_known",
-    "found_after",
-    "low",
-    "near",
-    "sealed",
-    "shift",
-    "residual",
-)  # further keys than its figures
+# The entries of a point in reports, besides its figures.
+POINT = ("level", "method", "found_known", "found_after", "low", "near", "sealed", "shift", "residual")
 REPORTED = ("file", "rows", "columns", "groups", "sensitive", "silent", "found_before", "planned_before")
 LISTED = 10  # columns that reveal the group
 
@@ -46,11 +34,8 @@ def front_of(protection: Protection, seconds: float = 0.0) -> Front:
     order = sorted(protection.levels, key=lambda level: (level.plan.cost, level.level))
     groups = [truth.group for truth in protection.truths]
     signals = signals_of(target, protection.truths, protection.known)
-    names = np.array(target.areas)
-    sensitive = sorted({a for truth in protection.truths for a in truth.sensitive.areas})
-    settings = settings_of(study)
-    method = settings.protect.method
-    wide = target.wide
+    sensitive = sorted({area for truth in protection.truths for area in truth.sensitive.areas})
+    method = settings_of(study).protect.method
     return Front(
         study=study,
         objectives=OBJECTIVES,
@@ -66,9 +51,9 @@ def front_of(protection: Protection, seconds: float = 0.0) -> Front:
         details={
             "file": target.name,
             "rows": target.records,
-            "columns": 0 if wide is None else len(wide.names),
+            "columns": len(target.wide.names) if target.wide else 0,
             "groups": groups,
-            "sensitive": names[sensitive].tolist(),
+            "sensitive": [target.areas[area] for area in sensitive],
             "silent": list(protection.silent),
             "chosen": next(i for i, level in enumerate(order) if level is protection.choice),
             "found_before": sum(r.areas_before for r in protection.choice.sealed),
@@ -82,14 +67,13 @@ def front_of(protection: Protection, seconds: float = 0.0) -> Front:
                 {"area": area, "records": int(size), "q": {g: int(target.quantity(g)[i]) for g in groups}}
                 for i, (area, size) in enumerate(zip(target.areas, target.sizes(), strict=True))
             ],
-            "signals": [{"name": s.name, "before": _sums(protection, s, target.area_of)} for s in signals],
+            "signals": [
+                {"name": s.name, "before": s.per_area(target.area_of, len(target.areas)).round(6).tolist()}
+                for s in signals
+            ],
         },
         found_how=f"best found, {method} swaps",
     )
-
-
-def _sums(protection: Protection, signal: Signal, area_of: Codes) -> list[float]:
-    return list(signal.per_area(area_of, len(protection.target.areas)).round(6).tolist())
 
 
 def _point(protection: Protection, signals: list[Signal], groups: list[str], level: Level, number: int) -> Point:
@@ -121,9 +105,8 @@ def _point(protection: Protection, signals: list[Signal], groups: list[str], lev
         "q_after": {group: moved.quantity(group).astype(int).tolist() for group in groups},
         "signals": after,
     }
-    return Point(
-        number, {"findings": level.findings, "cost": plan.cost}, plan.cost / cells, 0, plan, plan.bound, details
-    )
+    values = {"findings": level.findings, "cost": plan.cost}
+    return Point(number, values, plan.cost / cells, 0, plan, plan.bound, details)
 
 
 def swaps_of(point: Point) -> SwapPlan:
@@ -157,11 +140,10 @@ def report_of(front: Front, chosen: int | None = None) -> dict[str, Any]:
 def _entry(point: Point) -> dict[str, object]:
     plan = swaps_of(point)
     return {
+        **plan.entries(),
         "id": point.id,
-        "swaps": plan.swaps,
         "cost": plan.cost,
         "bound": plan.bound,
-        "exact": plan.exact,
         "loss": point.loss,
         "found": int(point.values["findings"]),
         **{name: point.details[name] for name in POINT},

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.base.arrays import Flags, Floats
+from sfumato.base.arrays import Codes, Flags, Floats
 from sfumato.methods.groups.attack.attack import Attack
 from sfumato.methods.groups.files import Truth
 from sfumato.methods.groups.microfile import Microfile
@@ -64,7 +64,7 @@ class Signal:
         total = float(self.weights.sum())
         return float((self.weights * self.weights).sum() / total) if total > 0 else 1.0
 
-    def per_area(self, area_of: np.ndarray[tuple[int], np.dtype[np.int32]], areas: int) -> Floats:
+    def per_area(self, area_of: Codes, areas: int) -> Floats:
         return np.bincount(area_of, self.weights, minlength=areas).astype(np.float64)
 
 
@@ -85,7 +85,7 @@ def signals_of(
     signals = [Signal("truth", t.group, target.members[t.group].astype(np.float64)) for t in truths]
     used = [one for one in known if not counted_only or one.model.threshold > 0]
     for some in _by(used, lambda one: (one.model.attacker, one.auxiliary, one.group)):
-        made = [_counted(some)] if counted_only else alike(some)[: None if likes else 1]
+        made = alike(some, counted_only=counted_only)[: None if likes else 1]
         for signal in made:
             # A signal that is bounded twice would only make the program larger.
             if not any(
@@ -95,15 +95,15 @@ def signals_of(
     return signals
 
 
-def alike(some: Sequence[Attack]) -> list[Signal]:
+def alike(some: Sequence[Attack], *, counted_only: bool = False) -> list[Signal]:
     """Return the mean signal of one attacker over its seeds, and those of its variants. Rules have no variants."""
     first = some[0]
     marks, name = first.model.threshold > 0, f"{first.model.attacker} from {first.auxiliary}"
-    signals = [Signal(name, first.group, _mean([np.where(one.flagged, one.grades, 0.0) for one in some]), marks)]
-    if not first.model.graded:
+    signals = [Signal(name, first.group, _mean([one.flagged if counted_only else one.marked for one in some]), marks)]
+    if counted_only or not first.model.graded:
         return signals
     if marks:
-        wider = _mean([_wider(one) for one in some])
+        wider = _mean([_flagging(one, WIDER) for one in some])
         signals.append(Signal(f"{name}, {WIDER} times as many", first.group, wider))
         signals.append(Signal(f"{name}, all grades", first.group, _mean([one.grades for one in some]), marks=False))
     if not (marks and first.model.everything):  # the attacker that sums all grades has this variant
@@ -121,17 +121,17 @@ def imagined(target: Microfile, truths: Sequence[Truth], known: Sequence[Attack]
     """
     signals = signals_of(target, truths, known, likes=True)
     for one in known:
-        made = [np.where(one.flagged, one.grades, 0.0)]
+        made = [one.marked]
         if one.model.graded:
             if one.model.threshold > 0:
-                made += [_first(one.grades, times * max(int(one.flagged.sum()), 1)) for times in THRESHOLDS]
+                made += [_flagging(one, times) for times in THRESHOLDS]
                 made += [one.grades] if not one.model.everything else []
             made += [one.grades**HESITANT] if (one.model.threshold > 0) != one.model.everything else []
         signals += [Signal(one.model.attacker, one.group, weights) for weights in made]
     for some in _by(known, lambda one: (one.model.attacker, one.auxiliary, one.group)):
         if not some[0].model.graded:
-            flagged = [np.where(one.flagged, one.grades, 0.0) for one in some]
-            signals += [Signal(some[0].model.attacker, some[0].group, f(flagged, axis=0)) for f in (np.min, np.max)]
+            marked = [one.marked for one in some]
+            signals += [Signal(some[0].model.attacker, some[0].group, f(marked, axis=0)) for f in (np.min, np.max)]
     for some in _by(known, lambda one: (one.auxiliary, one.group)):
         some = [one for one in some if one.model.graded and one.model.threshold > 0]
         if some:
@@ -150,14 +150,9 @@ def _by(known: Sequence[Attack], key: Callable[[Attack], tuple[str, ...]]) -> li
     return list(groups.values())
 
 
-def _counted(some: Sequence[Attack]) -> Signal:
-    first = some[0]
-    return Signal(f"{first.model.attacker} from {first.auxiliary}", first.group, _mean([one.flagged for one in some]))
-
-
-def _wider(one: Attack) -> Floats:
-    """Return the grades of WIDER times as many records as are flagged, the best first."""
-    return _first(one.grades, WIDER * max(int(one.flagged.sum()), 1))
+def _flagging(one: Attack, times: float) -> Floats:
+    """Return the grades of so many times as many records as are flagged, the best first."""
+    return _first(one.grades, times * max(int(one.flagged.sum()), 1))
 
 
 def _first(grades: Floats, count: float) -> Floats:

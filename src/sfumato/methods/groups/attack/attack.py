@@ -60,6 +60,11 @@ class Attack:
         """The records that count as members."""
         return self.grades >= self.model.threshold
 
+    @property
+    def marked(self) -> Floats:
+        """The grades of the flagged records, 0 for others."""
+        return np.where(self.flagged, self.grades, 0.0)
+
     def fuzzy(self, target: Microfile | None = None) -> Floats:
         """Return the sum of the grades of flagged records per area (equation 9), independent of the record order."""
         where, grades = (target or self.target).area_of[self.flagged], self.grades[self.flagged]
