@@ -148,7 +148,10 @@ def hawaii(shared: Path) -> dict[str, tuple[Microfile, tuple[Variable, ...]]]:
         mapping = recipe(name)
         source = open_source(DataSettings(path=str(shared / "data" / "acs-pums" / "ss15phi.csv.gz")))
         with open_engine() as engine:
-            found[name] = read_microfile(engine, source, mapping, name), variables_of(mapping.attributes, {})
+            found[name] = (
+                read_microfile(engine, source, mapping, name),
+                variables_of(mapping.attributes, {}.__getitem__),
+            )
     return found
 
 

@@ -110,9 +110,7 @@ def read_auxiliary(study: Study, auxiliary: AuxiliarySettings, target: Microfile
 
 def variables_for(study: Study, auxiliary: Microfile) -> tuple[Variable, ...]:
     """Return the linguistic variables. Undeclared terms are proposed from the auxiliary file's values."""
-    attributes = settings_of(study).mapping().attributes
-    undeclared = [name for name, attribute in attributes.items() if attribute.terms is None]
-    variables = variables_of(attributes, {name: auxiliary.column(name) for name in undeclared})
+    variables = variables_of(settings_of(study).mapping().attributes, auxiliary.column)
     if not variables:
         raise StudyError("no attribute has terms", expected="at least one linguistic variable")
     return variables

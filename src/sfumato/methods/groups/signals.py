@@ -151,7 +151,7 @@ def _by(known: Sequence[Attack], key: Callable[[Attack], tuple[str, ...]]) -> li
 
 
 def _flagging(one: Attack, times: float) -> Floats:
-    """Return the grades of so many times as many records as are flagged, the best first."""
+    """Return the best grades, of a multiple of the number of flagged records."""
     return _first(one.grades, times * max(int(one.flagged.sum()), 1))
 
 

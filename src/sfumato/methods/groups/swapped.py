@@ -147,10 +147,11 @@ def exchange(
 
 def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> set[str]:
     """Return the columns that are not released: vital, withheld, identifying and dropped ones."""
-    vital = set(vital_columns(settings.mapping()))
+    mapping = settings.mapping()
+    vital = set(vital_columns(mapping))
     declared = {name: column.role for name, column in study.columns.items()}
-    held = vital - set(settings.withhold)
-    kept = [name for name in sorted(held) if name in declared and declared[name].released]
+    held = sorted(vital - set(settings.withhold))
+    kept = [name for name in held if name in declared and declared[name].released]
     if kept:
         raise StudyError(
             f"the vital columns {shortened(kept)} are declared for release, and a file that has them names the group",
@@ -165,9 +166,11 @@ def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> 
             remedy=nearest(unknown[0], source.names),
         )
     dropped = {name for name, role in declared.items() if not role.released}
-    usual = set(settings.mapping().usually_withheld) & set(source.names)
+    usual = set(mapping.usually_withheld) & set(source.names)
     withheld = vital | set(settings.withhold) | dropped | usual
-    undecided = _undecided(study, settings, source, withheld)
+    moved = {*mapping.area, *settings.swap, *mapping.usually_swapped}
+    named = withheld | moved | declared.keys() | basic_columns(settings)
+    undecided = [name for name in source.names if name not in named]
     # A column that was forgotten may reveal the group, so neither releasing nor withholding it is a default.
     if undecided and settings.other_columns is None:
         raise StudyError(
@@ -177,14 +180,6 @@ def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> 
             remedy='other_columns = "release" or other_columns = "withhold"',
         )
     return withheld | (set(undecided) if settings.other_columns == "withhold" else set())
-
-
-def _undecided(study: Study, settings: GroupsSettings, source: Source, withheld: set[str]) -> list[str]:
-    """Return the columns that the run file does not name."""
-    mapping = settings.mapping()
-    read = {name for attribute in mapping.attributes.values() for name in attribute.columns}
-    named = {*study.columns, *mapping.area, *settings.swap, *mapping.usually_swapped, *read, *withheld}
-    return [name for name in source.names if name not in named]
 
 
 def changed_marginals(engine: Engine, source: Source, written: Source, names: Sequence[str]) -> list[str]:

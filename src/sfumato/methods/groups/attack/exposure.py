@@ -136,19 +136,6 @@ def _peeled(ordered: Floats, tau: Floats, by_mad: bool, spare: Spare) -> tuple[i
 
 
 @compiled
-def _count_below(ordered: Floats, value: float) -> int:
-    """Return how many of rising values are below a value."""
-    low, high = 0, len(ordered)
-    while low < high:
-        half = (low + high) // 2
-        if ordered[half] < value:
-            low = half + 1
-        else:
-            high = half
-    return low
-
-
-@compiled
 def look(signal: Floats, group: int, per_record: float, criteria: Criteria, spare: Spare) -> None:
     """Flag in `spare` which sensitive areas a signal reveals from above (`high`) and from below (`low`)."""
     areas, ordered = len(signal), spare.ordered
@@ -181,13 +168,10 @@ def look(signal: Floats, group: int, per_record: float, criteria: Criteria, spar
         few = criteria.few[at] + (records - at) * (criteria.few[at + 1] - criteria.few[at])
     # By rank: an attacker who knows the number of sensitive areas takes that many from either end, ties included.
     lowest = ordered[count - 1]
-    last_ones, last_mine = (
-        areas if lowest == ordered[areas - 1] else _count_below(ordered, np.nextafter(lowest, np.inf)),
-        0,
-    )
+    last_ones, last_mine = np.searchsorted(ordered, lowest, "right"), 0
     for i in range(count):
         value = signal[mine[i]]
-        if value > 0 and value >= middle and _count_below(ordered, np.nextafter(value, np.inf)) > areas - count:
+        if value > 0 and value >= middle and np.searchsorted(ordered, value, "right") > areas - count:
             spare.high[i] = True
         if value > few * per_record:
             spare.low[i] = False

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -103,17 +104,14 @@ class Variable:
         return np.stack([np.ones(len(values)), *(term(values) for term in self.terms)])
 
 
-def variables_of(attributes: Mapping[str, Attribute], values: Mapping[str, Floats]) -> tuple[Variable, ...]:
-    """Return the variables of a mapping, with declared terms or terms proposed from values.
-
-    Attributes without terms have no variable.
-    """
+def variables_of(attributes: Mapping[str, Attribute], values: Callable[[str], Floats]) -> tuple[Variable, ...]:
+    """Return the variables of the attributes that have terms: declared ones, or terms proposed from the values."""
     variables = []
     for name, attribute in attributes.items():
         if attribute.terms is not None:
             terms = tuple(Term(word, t.kind, t.numbers) for word, t in attribute.terms.items())
         else:
-            terms = proposed(name, values[name], attribute.quantiles or 3, ordinal=attribute.ordinal)
+            terms = proposed(name, values(name), attribute.quantiles or 3, ordinal=attribute.ordinal)
         if terms:
             variables.append(Variable(name, terms))
     return tuple(variables)
@@ -137,21 +135,17 @@ def proposed(name: str, values: Floats, limit: int = 3, *, ordinal: bool = True)
     cuts = cuts[(cuts > distinct[0]) & (cuts < distinct[-1])]
     if not len(cuts):
         cuts = np.array([distinct[len(distinct) // 2]])
-    ends = np.concatenate([[distinct[0]], cuts, [distinct[-1]]])
-    half = np.minimum(np.diff(ends)[:-1], np.diff(ends)[1:]) / 4
-    low, high = cuts - half, cuts + half
-    terms = []
-    for part in range(len(cuts) + 1):
-        start = (distinct[0], distinct[0]) if part == 0 else (low[part - 1], high[part - 1])
-        end = (distinct[-1], distinct[-1]) if part == len(cuts) else (low[part], high[part])
-        if part == 0:
-            words = f"{name} up to {cuts[0]:.6g}"
-        elif part == len(cuts):
-            words = f"{name} from {cuts[-1]:.6g}"
-        else:
-            words = f"{name} {cuts[part - 1]:.6g} to {cuts[part]:.6g}"
-        terms.append(Term(words, "pi", tuple(map(float, (*start, *end)))))
-    return tuple(terms)
+    least, most = distinct[[0, -1]]
+    widths = np.diff(np.concatenate([[least], cuts, [most]]))
+    half = np.minimum(widths[:-1], widths[1:]) / 4
+    rising = [(least, least), *zip(cuts - half, cuts + half, strict=True)]
+    falling = [*rising[1:], (most, most)]
+    between = [f"{low:.6g} to {high:.6g}" for low, high in pairwise(cuts)]
+    words = [f"up to {cuts[0]:.6g}", *between, f"from {cuts[-1]:.6g}"]
+    return tuple(
+        Term(f"{name} {word}", "pi", tuple(map(float, (*start, *end))))
+        for word, start, end in zip(words, rising, falling, strict=True)
+    )
 
 
 def sentence(rule: Sequence[int], variables: Sequence[Variable]) -> str:
