@@ -19,7 +19,7 @@ from sfumato.methods.groups.attack.rules import Term
 from sfumato.methods.groups.memetic_swaps import Swapping, search_swaps
 from sfumato.methods.groups.planner import Influence
 from sfumato.methods.groups.signals import fall_for, lowered, middle, room_for, sides_of, water_level
-from sfumato.methods.groups.swapping.transport import Transport, least_cost
+from sfumato.methods.groups.transport import Transport, least_cost
 from sfumato.plans.swaps import SwapPlan
 
 seeds = st.integers(0, 10_000)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.methods.groups.files import microfile
 from tests.methods.groups.test_protect import problem
 
+from sfumato.methods.groups.improve import shift_of
 from sfumato.methods.groups.planner import Influence, Units, risks, targeted_pairs
-from sfumato.methods.groups.swapping.improve import shift_of
-from sfumato.methods.groups.swapping.transport import Transport, least_cost
+from sfumato.methods.groups.transport import Transport, least_cost
 
 
 @given(st.integers(0, 2000))

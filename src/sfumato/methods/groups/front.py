@@ -9,10 +9,10 @@ from sfumato.errors import InputError
 from sfumato.front import Front, Objective, Point
 from sfumato.methods.groups.attack.outliers import WAYS, by_scales
 from sfumato.methods.groups.files import settings_of
+from sfumato.methods.groups.improve import shift_of
 from sfumato.methods.groups.revealing import ranked
 from sfumato.methods.groups.search import Level, Protection
 from sfumato.methods.groups.signals import Signal, signals_of
-from sfumato.methods.groups.swapping.improve import shift_of
 from sfumato.plans.swaps import SwapPlan
 
 Report = Mapping[str, Any]  # a protection or an attack in the form of its JSON

@@ -39,7 +39,7 @@ from sfumato.methods.groups.signals import (
     sides_of,
     signals_of,
 )
-from sfumato.methods.groups.swapping.transport import HALF, Transport, least_cost
+from sfumato.methods.groups.transport import HALF, Transport, least_cost
 from sfumato.plans.swaps import SwapPlan
 from sfumato.study import Study
 

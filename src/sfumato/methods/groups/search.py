@@ -23,12 +23,12 @@ from sfumato.errors import InputError, StoppedError, UnreachableError
 from sfumato.methods.groups.attack.attack import Attack, Residual, Role, attack_with, residual_of
 from sfumato.methods.groups.attack.exposure import criteria_of
 from sfumato.methods.groups.files import Truth, read_auxiliary, settings_of, truth_of
+from sfumato.methods.groups.improve import Edges, Weights, edges_of, improve
 from sfumato.methods.groups.microfile import Microfile
 from sfumato.methods.groups.planner import Planner
 from sfumato.methods.groups.signals import imagined
 from sfumato.methods.groups.swapped import read_released
-from sfumato.methods.groups.swapping.improve import Edges, Weights, edges_of, improve
-from sfumato.methods.groups.swapping.transport import nearest_pairs
+from sfumato.methods.groups.transport import nearest_pairs
 from sfumato.methods.run import Run
 from sfumato.plans.swaps import SwapPlan
 from sfumato.study import Study
@@ -221,11 +221,6 @@ class Protection:
     @property
     def choice(self) -> Level:
         return self.levels[self.chosen]
-
-    @property
-    def holds(self) -> bool:
-        """Whether no held-out attack finds a sensitive area: by an outlier test or by rank, high or low."""
-        return self.choice.sealed_findings == 0
 
     def moved(self, level: Level | None = None) -> Microfile:
         """Return the file after the swaps of a level."""
