@@ -34,7 +34,7 @@ def front_of(protection: Protection, seconds: float = 0.0) -> Front:
     order = sorted(protection.levels, key=lambda level: (level.plan.cost, level.level))
     groups = [truth.group for truth in protection.truths]
     signals = signals_of(target, protection.truths, protection.known)
-    sensitive = sorted({area for truth in protection.truths for area in truth.sensitive.areas})
+    chosen = next(i for i, level in enumerate(order) if level is protection.choice)
     method = settings_of(study).protect.method
     return Front(
         study=study,
@@ -48,32 +48,37 @@ def front_of(protection: Protection, seconds: float = 0.0) -> Front:
         fingerprint=study.opened().fingerprint,
         rows=target.dropped.rows_read,
         system="groups",
-        details={
-            "file": target.name,
-            "rows": target.records,
-            "columns": len(target.wide.names) if target.wide else 0,
-            "groups": groups,
-            "sensitive": [target.areas[area] for area in sensitive],
-            "silent": list(protection.silent),
-            "chosen": next(i for i, level in enumerate(order) if level is protection.choice),
-            "found_before": sum(r.areas_before for r in protection.choice.sealed),
-            "planned_before": sum(r.areas_before for r in protection.choice.residual),
-            "telling": {group: [vars(one) for one in ranked(target, group, LISTED)] for group in groups},
-            "baselines": [
-                {"method": one.method, "swaps": one.plan.swaps, "cost": one.plan.cost, "found": one.findings}
-                for one in protection.baselines
-            ],
-            "areas": [
-                {"area": area, "records": int(size), "q": {g: int(target.quantity(g)[i]) for g in groups}}
-                for i, (area, size) in enumerate(zip(target.areas, target.sizes(), strict=True))
-            ],
-            "signals": [
-                {"name": s.name, "before": s.per_area(target.area_of, len(target.areas)).round(6).tolist()}
-                for s in signals
-            ],
-        },
+        details=_about(protection, signals, groups) | {"chosen": chosen},
         found_how=f"best found, {method} swaps",
     )
+
+
+def _about(protection: Protection, signals: list[Signal], groups: list[str]) -> dict[str, Any]:
+    """Return the facts of the areas before any swap, and what else was tried."""
+    target, choice = protection.target, protection.choice
+    sensitive = sorted({area for truth in protection.truths for area in truth.sensitive.areas})
+    return {
+        "file": target.name,
+        "rows": target.records,
+        "columns": len(target.wide.names) if target.wide else 0,
+        "groups": groups,
+        "sensitive": [target.areas[area] for area in sensitive],
+        "silent": list(protection.silent),
+        "found_before": sum(r.areas_before for r in choice.sealed),
+        "planned_before": sum(r.areas_before for r in choice.residual),
+        "telling": {group: [vars(one) for one in ranked(target, group, LISTED)] for group in groups},
+        "baselines": [
+            {"method": one.method, "swaps": one.plan.swaps, "cost": one.plan.cost, "found": one.findings}
+            for one in protection.baselines
+        ],
+        "areas": [
+            {"area": area, "records": int(size), "q": {g: int(target.quantity(g)[i]) for g in groups}}
+            for i, (area, size) in enumerate(zip(target.areas, target.sizes(), strict=True))
+        ],
+        "signals": [
+            {"name": s.name, "before": s.per_area(target.area_of, len(target.areas)).round(6).tolist()} for s in signals
+        ],
+    }
 
 
 def _point(protection: Protection, signals: list[Signal], groups: list[str], level: Level, number: int) -> Point:

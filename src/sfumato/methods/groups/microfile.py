@@ -319,6 +319,20 @@ def read_microfile(
             expected="ranges that keep records",
             remedy=f"{worst} drops {dropped.reasons.get(worst, 0):,} of them; widen it",
         )
+    return _loaded(engine, source, mapping, name, groups, dropped, columns, unit)
+
+
+def _loaded(
+    engine: Engine,
+    source: Source,
+    mapping: FileMapping,
+    name: str,
+    groups: Sequence[str],
+    dropped: Dropped,
+    columns: Sequence[str] | None,
+    unit: str | None,
+) -> Microfile:
+    """Return the harmonised rows as arrays."""
     areas = [str(row[0]) for row in engine.rows("SELECT DISTINCT area FROM harmonised WHERE area <> '' ORDER BY area")]
     engine.upload("areas", {"label": areas, "code": np.arange(len(areas), dtype=np.int32)})
     engine.run(

@@ -28,42 +28,38 @@ def attack_page(report: Report) -> str:
     areas, outliers, adequacy = report["areas"], report["outliers"], report["adequacy"]
     sensitive = set(outliers.get("sensitive", []))
     marks = {scale: set(outliers["auxiliary"][scale]["high"]) for scale in SCALES}
-    rows = [
-        {
-            "area": a["area"],
-            "sensitive": a["area"] in sensitive,
-            "cells": [
-                number(a["q"]),
-                number(a["q_all_rows"]),
-                f"{a['auxiliary']:.2f}",
-                number(a["crisp"]),
-                str(a["rank"]),
-                number(a["ratio"]),
-                percent(a["concentration"]),
-            ],
-            "outlier": ", ".join(scale for scale in marks if a["area"] in marks[scale]),
-        }
-        for a in areas
-    ]
+    marked = marks["hinges"] | marks["mad"]
     ways = {} if adequacy is None else {"hinges": adequacy, "mad": adequacy["mad"], "rank": adequacy["rank"]}
-    true = [a["q"] for a in areas] if areas and areas[0]["q"] is not None else None
-    names, signal = [a["area"] for a in areas], [a["auxiliary"] for a in areas]
+    names, true, signal = ([a[name] for a in areas] for name in ("area", "q", "auxiliary"))
     words = ("true members", "attacker's signal", "outlier for the attacker")
     return page(
         "groups_attack.html",
         title="What an attacker can see",
         version=__version__,
         report=report,
-        picture=areas_figure("signal", names, true, signal, sensitive, marks["hinges"] | marks["mad"], words, 400),
+        picture=areas_figure("signal", names, None if None in true else true, signal, sensitive, marked, words, 400),
         rules=[_rule(rule) for rule in report["rules"][:MOST_RULES]],
         more=max(len(report["rules"]) - MOST_RULES, 0),
-        rows=rows,
+        rows=[
+            {
+                "area": a["area"],
+                "sensitive": a["area"] in sensitive,
+                "cells": _cells(a),
+                "outlier": ", ".join(scale for scale in marks if a["area"] in marks[scale]),
+            }
+            for a in areas
+        ],
         adequacy=[
             {"way": WAYS[way], "cells": [number(found[name]) for name in ADEQUACY]} for way, found in ways.items()
         ],
         spearman=None if adequacy is None else number(adequacy["spearman"]),
         spread=[_spread(line) for line in report["spread"] if "ranks" in line],
     )
+
+
+def _cells(area: Report) -> list[str]:
+    found = [f"{area['auxiliary']:.2f}", number(area["crisp"]), str(area["rank"]), number(area["ratio"])]
+    return [number(area["q"]), number(area["q_all_rows"]), *found, percent(area["concentration"])]
 
 
 def _rule(rule: Report) -> dict[str, str]:

@@ -274,17 +274,20 @@ class Planner:
         self.price: Floats = PASSED * largest_cost / np.array([signal.per_record for signal in self.signals])
         weights = np.stack([self.units.sums(signal.weights) for signal in self.signals])
         self.giver_weights, self.taker_weights = weights[:, self.givers], weights[:, self.takers]
-        self.targets = {
-            position: settings.targets[name]
-            for name, position in zip(settings.targets, area_indexes(target, list(settings.targets)), strict=True)
-        }
-        open_ = [target.areas[position] for position in self.targets if not guarded[position]]
-        if open_:
+        self.targets = self._targets(guarded)
+
+    def _targets(self, guarded: Flags) -> dict[int, float]:
+        """Return the declared targets by area; they are refused for areas that are not hidden."""
+        declared, names = self.settings.targets, self.target.areas
+        targets = dict(zip(area_indexes(self.target, list(declared)), declared.values(), strict=True))
+        others = [names[position] for position in targets if not guarded[position]]
+        if others:
             raise InputError(
-                f"the targets include {shortened(open_)}, which are not among the areas to hide",
-                expected="areas that must not be identified: " + shortened(np.array(target.areas)[guarded].tolist()),
+                f"the targets include {shortened(others)}, which are not among the areas to hide",
+                expected="areas that must not be identified: " + shortened(np.array(names)[guarded].tolist()),
                 remedy="name them under expert in [groups] as well",
             )
+        return targets
 
     def _drawn(self, count: int) -> Counts64:
         """Draw a number of the takers, as evenly from the areas as their numbers allow."""

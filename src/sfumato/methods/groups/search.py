@@ -16,14 +16,14 @@ from itertools import product
 import numpy as np
 
 from sfumato.algorithms.dominance import first_non_dominated
-from sfumato.base.arrays import Counts64, Floats
+from sfumato.base.arrays import Floats
 from sfumato.base.compiled import compiling
 from sfumato.base.progress import Progress
 from sfumato.errors import InputError, StoppedError, UnreachableError
 from sfumato.methods.groups.attack.attack import Attack, Residual, Role, attack_with, residual_of
 from sfumato.methods.groups.attack.exposure import criteria_of
 from sfumato.methods.groups.files import Truth, read_auxiliary, settings_of, truth_of
-from sfumato.methods.groups.improve import Edges, Weights, edges_of, improve
+from sfumato.methods.groups.improve import Weights, edges_of, improve
 from sfumato.methods.groups.microfile import Microfile
 from sfumato.methods.groups.planner import Planner
 from sfumato.methods.groups.signals import imagined
@@ -56,37 +56,22 @@ def improved(planner: Planner, plan: SwapPlan, known: Sequence[Attack]) -> SwapP
     edges = edges_of(
         planner.priced, giver_area, taker_area, np.concatenate([givers, one]), np.concatenate([takers, two])
     )
-    used = _edges_in_use(edges, one, two)
+    # Edges are in the order of givers, then takers.
+    takers_of_all = len(planner.takers)
+    keys = np.repeat(np.arange(len(planner.givers)), np.diff(edges.start)) * takers_of_all + edges.taker
+    used = np.full(len(planner.givers), -1, np.int64)
+    used[one] = np.searchsorted(keys, one * takers_of_all + two)
     moved = units.area_of.copy()
     moved[planner.givers[one]], moved[planner.takers[two]] = taker_area[two], giver_area[one]
     held: Floats = np.stack([np.bincount(moved, column, len(target.areas)) for column in weights.T]).astype(np.float64)
-    made = improve(
-        edges,
-        Weights(
-            weights[planner.givers],
-            weights[planner.takers],
-            np.array([groups.index(signal.group) for signal in signals]),
-            per_record,
-        ),
-        held,
-        used,
-        criteria_of(sensitive, len(target.areas), known[0].significance, most),
-        planner.noise,
-        planner.stop,
-    )
+    group_of = np.array([groups.index(signal.group) for signal in signals])
+    shown = Weights(weights[planner.givers], weights[planner.takers], group_of, per_record)
+    criteria = criteria_of(sensitive, len(target.areas), known[0].significance, most)
+    made = improve(edges, shown, held, used, criteria, planner.noise, planner.stop)
     chosen = np.flatnonzero(made.used >= 0)
     if not len(chosen) or np.array_equal(made.used, used):
         return None
     return planner.between(planner.givers[chosen], planner.takers[edges.taker[made.used[chosen]]])
-
-
-def _edges_in_use(edges: Edges, givers: Counts64, takers: Counts64) -> Counts64:
-    """Return the edge of each giver that is in a pair, -1 for others."""
-    used = np.full(len(edges.start) - 1, -1, np.int64)
-    for giver, taker in zip(givers.tolist(), takers.tolist(), strict=True):
-        first, last = edges.start[giver], edges.start[giver + 1]
-        used[giver] = first + np.searchsorted(edges.taker[first:last], taker)
-    return used
 
 
 FRESH, SEALED = 1000, 9000  # distance of fresh and held-out seeds from the known ones
@@ -300,8 +285,7 @@ def _plans(
 ) -> tuple[list[Level], list[Level]]:
     """Return the plans of the front, and the baselines that were tried as well."""
     target, settings = planner.target, planner.settings
-    count = 1 if planner.targets else settings.levels
-    steps = [step / count for step in range(1, count + 1)]
+    steps = [1.0] if planner.targets else [step / settings.levels for step in range(1, settings.levels + 1)]
     levels: list[Level] = []
     # other plans do not count as steps of the progress
     planner.stop = lambda: run.tell(min(len(levels), len(steps)), len(steps))
