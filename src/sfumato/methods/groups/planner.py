@@ -234,11 +234,11 @@ class Planner:
         truths: Sequence[Truth],
         known: Sequence[Attack],
         noise: np.random.Generator,
-        stop: Stop | None = None,
     ) -> None:
         settings = settings_of(study).protect
         self.study, self.target, self.truths, self.settings = study, target, tuple(truths), settings
-        self.stop, self.noise = stop, noise
+        self.noise = noise
+        self.stop: Stop | None = None
         self._pool: tuple[Counts64, Counts64] | None = None
         self.units = Units.of(target)
         counted_only = bool(settings.targets)

@@ -195,10 +195,26 @@ def _in_thread(stop: Stop | None, walk: Callable[[Flags], _Found]) -> _Found:
 
 
 @compiled
-def _covered(rules: Codes, radix: Counts64, table: Counts64, mask: int) -> Flags:
+def _slot(table: Counts64, key: np.int64) -> int:
+    """Return the slot of a key in a hash table, or the free one for it."""
+    # Open addressing with Fibonacci hashing: multiplication spreads neighbouring keys over the table.
+    mask = np.uint64(len(table) - 1)
+    slot = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & mask
+    while table[slot] >= 0 and table[slot] != key:
+        slot = (slot + np.uint64(1)) & mask
+    return int(slot)
+
+
+@compiled
+def _covered(rules: Codes, radix: Counts64, table: Counts64) -> Flags:
     """Return which rules a wider rule of the same set covers, by looking up every omission of conditions."""
     # A rule is a number in a mixed radix, so leaving out conditions is a sum over a subset of its digits. A rule of n
     # conditions needs 2^n lookups, far fewer than a comparison with all other rules.
+    for i in range(len(rules)):
+        whole = np.int64(0)
+        for j in range(rules.shape[1]):
+            whole += rules[i, j] * radix[j]
+        table[_slot(table, whole)] = whole
     covered = np.zeros(len(rules), np.bool_)
     parts = np.empty(rules.shape[1], np.int64)
     for i in range(len(rules)):
@@ -212,33 +228,14 @@ def _covered(rules: Codes, radix: Counts64, table: Counts64, mask: int) -> Flags
             for u in range(used):
                 if chosen >> u & 1:
                     key += parts[u]
-            slot = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & np.uint64(mask)
-            while table[slot] >= 0 and table[slot] != key:
-                slot = (slot + np.uint64(1)) & np.uint64(mask)
-            if table[slot] == key:
+            if table[_slot(table, key)] == key:
                 covered[i] = True
                 break
     return covered
 
 
-@compiled
-def _hashed(keys: Counts64, mask: int) -> Counts64:
-    """Return a hash table of the keys."""
-    # Open addressing with Fibonacci hashing: multiplication spreads neighbouring keys over the table.
-    table = np.full(mask + 1, -1, np.int64)
-    for key in keys:
-        slot = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & np.uint64(mask)
-        while table[slot] >= 0 and table[slot] != key:
-            slot = (slot + np.uint64(1)) & np.uint64(mask)
-        table[slot] = key
-    return table
-
-
 def minimal_rows(rules: Codes, terms: Counts64) -> Counts64:
     """Return the rows of rules that no other rule of the set covers."""
-    if not len(rules):
-        return np.zeros(0, np.int64)
     radix = np.concatenate([[1], np.cumprod(terms[:-1] + 1)]).astype(np.int64)
-    keys = (rules.astype(np.int64) * radix).sum(axis=1)
-    mask = (1 << int(np.ceil(np.log2(2 * len(keys) + 2)))) - 1
-    return np.flatnonzero(~_covered(np.ascontiguousarray(rules), radix, _hashed(keys, mask), mask))
+    table = np.full(1 << int(np.ceil(np.log2(2 * len(rules) + 2))), -1, np.int64)
+    return np.flatnonzero(~_covered(np.ascontiguousarray(rules), radix, table))
