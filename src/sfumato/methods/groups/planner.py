@@ -30,7 +30,6 @@ from sfumato.methods.groups.signals import (
     SLACKS,
     Sides,
     Signal,
-    areas_of,
     fall_for,
     lowered,
     middle,
@@ -248,7 +247,8 @@ class Planner:
         self.known: Flags = np.array([signal.name in own for signal in self.signals])
         self.sensitive = {truth.group: truth.sensitive.areas for truth in truths}
         self.held: Floats = np.stack([signal.per_area(target.area_of, len(target.areas)) for signal in self.signals])
-        guarded = areas_of(sorted({a for areas in self.sensitive.values() for a in areas}), len(target.areas))
+        self.guarded = sorted({area for areas in self.sensitive.values() for area in areas})
+        guarded = np.isin(np.arange(len(target.areas)), self.guarded)
         self.suspected: Flags = np.any([signal.suspected for signal in self.signals], axis=0)
         marked = self.units.sums(self.suspected.astype(np.float64)) > 0
         partner = ~guarded[self.units.area_of]
@@ -398,7 +398,7 @@ class Planner:
         union = Signal("suspected", self.truths[0].group, self.suspected.astype(np.float64))
         signal = union.per_area(self.target.area_of, len(self.target.areas)).round()
         held = signal.astype(np.int64)
-        guarded = sorted({a for areas in self.sensitive.values() for a in areas})
+        guarded = self.guarded
         sides = self._sides(guarded, RISING[0])
         aim = middle(signal, guarded, sides)
         limit = lowered(signal, guarded, level, aim, self.targets)

@@ -209,7 +209,7 @@ def sides_of(held: Floats, receivers: Flags, sensitive: int, share: float) -> Si
     # More areas must rise than are sensitive, or the sensitive ones are still among the first by rank.
     count = min(max(int(np.ceil(share * len(listed) - 1e-9)), sensitive + 1), len(listed))
     order = listed[np.argsort(-relative[listed].round(9), kind="stable")]
-    rising = areas_of(order[:count].tolist(), held.shape[1])
+    rising = np.isin(np.arange(held.shape[1]), order[:count])
     return Sides(rising, receivers & ~rising)
 
 
@@ -270,9 +270,8 @@ def fall_for(held: Floats, sensitive: Sequence[int], limits: Floats) -> Floats:
     >>> fall_for(np.array([10.0, 3.0]), [0], np.array([4.0, 3.0])).tolist()
     [8.0, 3.0]
     """
-    fall = held.copy()
-    for area in sensitive:
-        fall[area] = max(held[area] - FLOOR * limits[area], 0.0)
+    fall, mine = held.copy(), list(sensitive)
+    fall[mine] = np.maximum(held[mine] - FLOOR * limits[mine], 0.0)
     return fall
 
 
@@ -285,14 +284,6 @@ def reachable(limits: Floats, held: Floats, sensitive: Sequence[int], leaving: F
     >>> reachable(np.array([1.0, 9.0]), np.array([10.0, 5.0]), [0], np.array([6.0, 0.0]), 0.1).round(2).tolist()
     [4.9, 9.0]
     """
-    reached = limits.copy()
-    for area in sensitive:
-        reached[area] = max(limits[area], held[area] - (1 - coming - SPARE) * leaving[area])
+    reached, mine = limits.copy(), list(sensitive)
+    reached[mine] = np.maximum(limits[mine], held[mine] - (1 - coming - SPARE) * leaving[mine])
     return reached
-
-
-def areas_of(flags: Sequence[int], areas: int) -> Flags:
-    """Return indexes as flags."""
-    inside = np.zeros(areas, np.bool_)
-    inside[list(flags)] = True
-    return inside
