@@ -37,21 +37,18 @@ def protected(folder: Path, data: Path, state: str, groups: str, files: list[str
 def table_of(made: Protection, seconds: float) -> list[str]:
     """The figures of docs/groups.md: what was done at which cost, findings by seed, and every attack that finds."""
     front = front_of(made)
-    point, finding = front.point(front.details["chosen"]), [row for row in made.choice.sealed if row.after.anyhow]
+    point, finding = front.point(front.details["chosen"]), [row for row in made.choice.sealed if row.areas_after]
     by_seed = {row.seed: sum(other.seed == row.seed for other in finding) for row in made.choice.sealed}
     lines = [
         f"{made.choice.plan.swaps} pairs, {point.details['shift']['rate']:.2%} of records, "
         f"cost {point.values['cost']:g}, {point.loss:.2%} of cells; "
         f"known and fresh: {front.details['planned_before']}, {made.choice.findings}; "
-        f"sealed attacks: {len(made.choice.sealed)}, before {sum(bool(r.before.anyhow) for r in made.choice.sealed)}, "
+        f"sealed attacks: {len(made.choice.sealed)}, before {sum(bool(r.areas_before) for r in made.choice.sealed)}, "
         f"after by seed {by_seed}; {seconds:.0f} CPU s"
     ]
     for row in finding:
-        ways = {way: areas for way, areas in row.after.by_way.items() if areas} | (
-            {"low": row.after.low} if row.after.low else {}
-        )
+        ways = {way: count for way, count in (*row.found_after.items(), ("low", row.low_after)) if count}
         lines.append(f"  {row.attacker} from {row.auxiliary}, seed {row.seed}: {ways}, ranks {row.ranks_after}")
-        lines.append(f"    {row.after.signal.round(2).tolist()}")
     return lines
 
 
@@ -75,8 +72,8 @@ def test_what_sealed_attacks_find_after_protection(
     print("\n".join(table_of(made, time.process_time() - began)))
     assert len(made.truths[0].sensitive.areas) == sensitive
     attacks = made.choice.sealed
-    assert sum(not row.before.anyhow for row in attacks) <= len(attacks) / 4
-    assert sum(bool(row.after.anyhow) for row in attacks) <= share * len(attacks)
+    assert sum(not row.areas_before for row in attacks) <= len(attacks) / 4
+    assert sum(bool(row.areas_after) for row in attacks) <= share * len(attacks)
     assert made.choice.findings <= 2
     assert {row.attacker.split(",")[0] for row in made.choice.sealed} >= {
         *("exact", "forest", "boosted_all", "logistic_all", "boosted", "forest_all")

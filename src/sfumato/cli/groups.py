@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.base.files import refuse_existing, write_text
-from sfumato.base.text import number
+from sfumato.base.text import number, number_or_infinity
 from sfumato.cli.show import AsJson, Force, Watch, emit, later, note, put, table
 from sfumato.errors import StudyError, counted, nearest
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         variables_for,
     )
     from sfumato.methods.groups.pages import attack_page
-    from sfumato.methods.groups.signals import ranked
+    from sfumato.methods.groups.revealing import ranked
     from sfumato.methods.groups.swapped import staying_columns
     from sfumato.study import read
 else:
@@ -41,7 +41,7 @@ else:
     settings_of = later("sfumato.methods.groups.files", "settings_of")
     variables_for = later("sfumato.methods.groups.files", "variables_for")
     attack_page = later("sfumato.methods.groups.pages", "attack_page")
-    ranked = later("sfumato.methods.groups.signals", "ranked")
+    ranked = later("sfumato.methods.groups.revealing", "ranked")
     staying_columns = later("sfumato.methods.groups.swapped", "staying_columns")
     read = later("sfumato.study", "read")
 
@@ -73,12 +73,13 @@ def harmonise(
     dropped = file.dropped
     if as_json:
         members = {group: int(flags.sum()) for group, flags in file.members.items()}
-        emit({"file": file.name, **dropped.as_dict(), "members": members, "areas": len(file.areas)})
+        emit({"file": file.name, **vars(dropped), "members": members, "areas": len(file.areas)})
         return
-    put(f"{file.name}: {dropped.kept:,} of {dropped.read:,} rows are in range, in {counted(len(file.areas), 'area')}")
+    areas = counted(len(file.areas), "area")
+    put(f"{file.name}: {dropped.kept:,} of {dropped.rows_read:,} rows are in range, in {areas}")
     for group, flags in file.members.items():
         put(f"  group {group}: {int(flags.sum()):,} of {int(file.everyone[group].sum()):,} members are in range")
-    rows = [[reason, f"{count:,}", f"{dropped.alone[reason]:,}"] for reason, count in dropped.reasons.items()]
+    rows = [[reason, f"{count:,}", f"{dropped.only_reason[reason]:,}"] for reason, count in dropped.reasons.items()]
     if dropped.left_out:
         rows.append(["left out by a condition", f"{dropped.left_out:,}", "–"])
     table("Dropped", ["reason", "rows", "rows left out for this reason only"], rows, right={1, 2})
@@ -116,7 +117,7 @@ def attack(
     as_json: AsJson = False,
 ) -> int:
     """Learn the group from an auxiliary file, and show which areas it reveals."""
-    from sfumato.methods.groups.attack.learners import ALL
+    from sfumato.methods.groups.attack.attackers import ALL
     from sfumato.study.groups import ATTACKERS
 
     if attacker is not None and attacker not in ATTACKERS:
@@ -150,15 +151,13 @@ def columns(
     """Rank the released columns by how well they identify the group, also if they are withheld or coarsened."""
     study = read(run)
     settings, name = settings_of(study), group_of(study, group)
-    listed = [
-        one.as_dict() for one in ranked(read_whole(study, staying_columns(study)), name, settings.attack.seed, count)
-    ]
+    listed = ranked(read_whole(study, staying_columns(study)), name, count, settings.attack.seed)
     if as_json:
-        emit({"group": name, "naming": settings.naming, "columns": listed})
+        emit({"group": name, "naming": settings.naming, "columns": [vars(one) for one in listed]})
         return
     heads = ["column", "alone", "coarsening takes", "withholding takes from all"]
     rows = [
-        [one["column"], *(f"{one[key]:.3f}" for key in ("alone", "coarsening_takes", "withholding_takes"))]
+        [one.column, *(f"{share:.3f}" for share in (one.alone, one.coarsening_takes, one.withholding_takes))]
         for one in listed
     ]
     table(f"Columns that tell {name}, by average precision", heads, rows, right={1, 2, 3})
@@ -172,10 +171,8 @@ def _print_attack(report: dict[str, Any]) -> None:
     put(f"{report['attacker']} attacker, group {report['group']}, learned from {report['auxiliary']}{limits}{how}\n")
     rules = report["rules"]
     if rules:
-        rows = [
-            [r["words"], number(r["df"]), "∞" if r["rcf"] is None else number(r["rcf"]), number(r["support"])]
-            for r in rules[:MOST_RULES]
-        ]
+        shown = rules[:MOST_RULES]
+        rows = [[r["words"], number(r["df"]), number_or_infinity(r["rcf"]), number(r["support"])] for r in shown]
         some = f", {MOST_RULES} of {len(rules)} shown" if len(rules) > MOST_RULES else ""
         table(f"Rules{some}", ["rule", "DF", "RCF", "support"], rows, right={1, 2, 3})
     outliers = report["outliers"]
@@ -183,9 +180,9 @@ def _print_attack(report: dict[str, Any]) -> None:
     rows = [
         [
             area["area"] + (" !" if area["area"] in sensitive else ""),
-            "–" if area["q"] is None else f"{area['q']:,}",
+            number(area["q"]),
             f"{area['auxiliary']:.2f}",
-            f"{area['crisp']:,}",
+            number(area["crisp"]),
             str(area["rank"]),
             "–" if area["ratio"] is None else f"{area['ratio']:.2f}",
             f"{area['concentration']:.4f}",

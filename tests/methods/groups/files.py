@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.front import Front
-from sfumato.methods.groups.attack.memberships import Term
-from sfumato.methods.groups.attack.rules import Variable
+from sfumato.methods.groups.attack.rules import Term, Variable
 from sfumato.methods.groups.front import front_of
 from sfumato.methods.groups.microfile import Dropped, Microfile
 from sfumato.methods.groups.search import protect

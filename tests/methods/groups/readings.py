@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.methods.groups.attack.attack import Attack, attack_with
-from sfumato.methods.groups.attack.learners import TableModel
+from sfumato.methods.groups.attack.attackers import TableModel
 from sfumato.methods.groups.attack.outliers import Findings, chance_of, ranks
 from sfumato.methods.groups.files import read_auxiliary, read_target, settings_of
-from sfumato.methods.groups.swapping.bounds import LIFT
+from sfumato.methods.groups.signals import LIFT
 from sfumato.papers.groups import make_census
 from sfumato.study import read
 

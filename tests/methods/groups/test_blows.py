@@ -144,7 +144,7 @@ def test_where_no_plan_bounds_attackers_like_the_known_ones_they_are_left_out(
 ) -> None:
     protected_study(tmp_path, attackers='["forest"]')
     exact = Planner._exact
-    monkeypatch.setattr(Planner, "_exact", lambda self, way: None if way.likes else exact(self, way))
+    monkeypatch.setattr(Planner, "_exact", lambda *way, likes: None if likes else exact(*way, likes=likes))
     assert protect(read(tmp_path / "run.toml"), Run(), test_seed=1).choice.plan.swaps > 0
 
 
@@ -163,14 +163,14 @@ def test_ctrl_c_while_it_learns(tmp_path: Path) -> None:
 
 STOPPED = """
 import os, signal, sys
-from sfumato.methods.groups.attack import attackers as michigan
+from sfumato.methods.groups.attack.rules import RuleMeasure
 from sfumato.cli import main
-tournaments, calls = michigan.Michigan._tournaments, []
+quality, calls = RuleMeasure.quality, []
 def struck(self, *given):  # Ctrl-C in the middle of learning
     calls.append(1)
     if len(calls) == 50:
         os.kill(os.getpid(), signal.SIGINT)
-    return tournaments(self, *given)
-michigan.Michigan._tournaments = struck
+    return quality(self, *given)
+RuleMeasure.quality = struck
 main(["search", sys.argv[1] + "/run.toml", "-o", sys.argv[1] + "/out"])
 """

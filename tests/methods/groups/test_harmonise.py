@@ -86,7 +86,7 @@ def test_patterns_units_and_drops(write: Write) -> None:
     assert found.areas == ("1-A", "1-B", "2-B")
     assert found.members["g"].tolist() == [True, False, True, False]  # an underscore is no wildcard
     assert found.dropped.reasons == {"area missing": 1, "age outside 18..60": 2}
-    assert found.dropped.alone == {"area missing": 0, "age outside 18..60": 1}
+    assert found.dropped.only_reason == {"area missing": 0, "age outside 18..60": 1}
     assert found.everyone["g"].tolist() == [2, 0, 1]
     kinds = harmonised(write("k.csv", TEXT), MAPPING)
     assert kinds.rows.tolist() == [2, 3, 5]  # 551010 has no kind
@@ -96,7 +96,7 @@ def test_patterns_units_and_drops(write: Write) -> None:
 def test_conditions_leave_rows_out(write: Write) -> None:
     only = MAPPING.model_copy(update={"only": ({"state": "1"},), "leave_out": ({"id": ("2", "9")},)})
     found = harmonised(write("t.csv", TEXT), only)
-    assert (found.dropped.read, found.dropped.left_out) == (6, 4)
+    assert (found.dropped.rows_read, found.dropped.left_out) == (6, 4)
 
 
 def test_what_cannot_be_harmonised(write: Write) -> None:

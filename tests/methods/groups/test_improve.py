@@ -12,9 +12,9 @@ from sfumato.base.arrays import Counts64, Floats
 from sfumato.errors import StoppedError
 from sfumato.methods.groups.attack.exposure import FOUND, MARGINS, NEARLY, criteria_of, exposure, look, spare_of
 from sfumato.methods.groups.attack.outliers import Sensitive, findings
+from sfumato.methods.groups.improve import BATCH, EACH, PRICE, Edges, Weights, edges_of, improve
 from sfumato.methods.groups.microfile import Microfile
 from sfumato.methods.groups.signals import imagined
-from sfumato.methods.groups.swapping.improve import BATCH, EACH, PRICE, Edges, Weights, edges_of, improve
 
 ALPHA = 0.01
 seeds = st.integers(0, 100_000)
@@ -181,14 +181,14 @@ def test_it_can_be_stopped() -> None:
 
 def test_steps_are_at_most_fifty_for_each_giver(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[int] = []
-    monkeypatch.setattr("sfumato.methods.groups.swapping.improve._steps", lambda *given: drawn.append(len(given[-1])))
+    monkeypatch.setattr("sfumato.methods.groups.improve._steps", lambda *given: drawn.append(len(given[-1])))
     edges, weights, held, used, sensitive = small(np.random.default_rng(1))
     criteria = criteria_of([sensitive], held.shape[1], ALPHA, 1e3)
     improve(edges, weights, held, used, criteria, np.random.default_rng(1))
     assert sum(drawn) == EACH * len(used)
     assert max(drawn) <= BATCH
     drawn.clear()
-    monkeypatch.setattr("sfumato.methods.groups.swapping.improve.BATCH_WORK", 7 * held.size)
+    monkeypatch.setattr("sfumato.methods.groups.improve.BATCH_WORK", 7 * held.size)
     improve(edges, weights, held, used, criteria, np.random.default_rng(1))
     assert (sum(drawn), max(drawn)) == (EACH * len(used), 7)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +15,13 @@ from tests.methods.groups.files import VARIABLES, microfile
 from sfumato.data.engine import open_engine
 from sfumato.data.open import open_source
 from sfumato.data.settings import DataSettings
-from sfumato.methods.groups.attack.attackers import Michigan
+from sfumato.methods.groups.attack.attackers import evolve
 from sfumato.methods.groups.attack.rule_walk import best_confidence, minimal_rows, walk_rules
 from sfumato.methods.groups.attack.rules import (
     Graded,
     RuleMeasure,
     Variable,
     grade,
-    literal_compatibility,
-    minimal,
     proposed,
     rule_memberships,
     sentence,
@@ -30,6 +29,7 @@ from sfumato.methods.groups.attack.rules import (
 )
 from sfumato.methods.groups.microfile import Microfile, read_microfile
 from sfumato.study.census_mapping import recipe
+from sfumato.study.groups import AttackSettings
 
 seeds = st.integers(0, 10_000)
 
@@ -37,6 +37,25 @@ seeds = st.integers(0, 10_000)
 def every_rule(terms: list[int], conditions: int | None = None) -> np.ndarray:  # type: ignore[type-arg]
     rules = [r for r in itertools.product(*(range(t + 1) for t in terms)) if sum(map(bool, r)) <= (conditions or 99)]
     return np.array([r for r in rules if any(r)], np.int32)
+
+
+def literal_compatibility(rule: Sequence[int], record: Sequence[float]) -> float:
+    """Equations 11 and 12 for one record, literally."""
+    product = 1.0
+    for k, variable, value in zip(rule, VARIABLES, record, strict=True):
+        if k:
+            product *= float(variable.terms[k - 1]([value])[0])
+    return product if product >= 0.5 else 0.0
+
+
+def minimal(rules: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    """The rules that no other one covers, by comparing all pairs."""
+    keep = []
+    for number, rule in enumerate(rules):
+        wider = ((rules == 0) | (rules == rule)).all(axis=1) & (rules != rule).any(axis=1)
+        if not wider.any():
+            keep.append(number)
+    return rules[keep]
 
 
 @given(seeds)
@@ -49,7 +68,7 @@ def test_df_and_rcf_are_the_literal_ones(seed: int) -> None:
     found = RuleMeasure(grade(file, VARIABLES), members).quality(rules)
     table = file.table()
     for i, rule in enumerate(rules.tolist()):
-        grades = np.array([literal_compatibility(rule, VARIABLES, record) for record in table])
+        grades = np.array([literal_compatibility(rule, record) for record in table])
         inside, outside = grades[members].sum(), grades[~members].sum()
         df = inside / members.sum() - grades.sum() / len(grades)
         rcf = (np.inf if inside else 0.0) if outside == 0 else inside / outside
@@ -78,7 +97,7 @@ def test_the_walk_finds_every_passing_rule(seed: int, gamma: float, kappa: float
 
 
 def _grades(graded: Graded, rules: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
-    return rule_memberships(np.ascontiguousarray(rules, np.int32), graded.codes, graded.grades, graded.start, 0.5)
+    return rule_memberships(np.ascontiguousarray(rules, np.int32), graded)
 
 
 @given(seeds)
@@ -101,9 +120,9 @@ def test_the_same_seed_gives_the_same_rules() -> None:
     file = microfile(np.random.default_rng(1), 200)
     graded = grade(file, VARIABLES)
     measure = RuleMeasure(graded, file.members["g"])
-    search = Michigan(population=20, replaced=8, generations=5, runs=2)
+    settings = AttackSettings(population=20, replaced=8, generations=5, runs=2)
     one, two = (
-        search.evolve(graded.terms, lambda rules: measure.quality(rules).fitness, np.random.default_rng(7))
+        evolve(settings, graded.terms, lambda rules: measure.quality(rules).fitness, np.random.default_rng(7))
         for _ in "ab"
     )
     assert np.array_equal(one, two)
@@ -129,7 +148,10 @@ def hawaii(shared: Path) -> dict[str, tuple[Microfile, tuple[Variable, ...]]]:
         mapping = recipe(name)
         source = open_source(DataSettings(path=str(shared / "data" / "acs-pums" / "ss15phi.csv.gz")))
         with open_engine() as engine:
-            found[name] = read_microfile(engine, source, mapping, name), variables_of(mapping.attributes, {})
+            found[name] = (
+                read_microfile(engine, source, mapping, name),
+                variables_of(mapping.attributes, {}.__getitem__),
+            )
     return found
 
 

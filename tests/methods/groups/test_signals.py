@@ -12,8 +12,7 @@ from tests.methods.groups.files import microfile
 from sfumato.base.arrays import Floats
 from sfumato.methods.groups.attack.attack import Attack
 from sfumato.methods.groups.microfile import Microfile
-from sfumato.methods.groups.signals import alike, signals_of
-from sfumato.methods.groups.swapping.bounds import Sides, middle
+from sfumato.methods.groups.signals import Sides, alike, middle, signals_of
 
 
 @dataclass(frozen=True)

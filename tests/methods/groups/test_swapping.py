@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.methods.groups.files import microfile
 from tests.methods.groups.test_protect import problem
 
-from sfumato.methods.groups.swapping.improve import shift_of
-from sfumato.methods.groups.swapping.transport import Transport, least_cost
-from sfumato.methods.groups.swapping.units import Influence, Units, risks, targeted_pairs
+from sfumato.methods.groups.improve import shift_of
+from sfumato.methods.groups.planner import Influence, Units, risks, targeted_pairs
+from sfumato.methods.groups.transport import Transport, least_cost
 
 
 @given(st.integers(0, 2000))
@@ -102,4 +102,4 @@ def test_the_shift_of_a_table_worked_by_hand() -> None:
     shift = shift_of(file, np.array([0, 1, 0, 1], np.int32))
     assert (shift.rate, shift.bias, shift.largest) == (0.5, 0.5, 0.5)
     assert (shift.entropy, shift.entropy_change) == (1.0, 1.0)
-    assert shift_of(file, file.area_of).as_dict() == dict.fromkeys(shift.as_dict(), 0.0)
+    assert vars(shift_of(file, file.area_of)) == dict.fromkeys(vars(shift), 0.0)

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 
+from sfumato.base.arrays import Counts64, Floats, arrow_table
 from sfumato.base.files import new_file
 from sfumato.base.trust import note_input
 from sfumato.data.engine import open_engine
@@ -21,7 +24,7 @@ from sfumato.data.settings import Role
 from sfumato.errors import DataError, StudyError, nearest
 from sfumato.methods.groups.attack.outliers import Sensitive, sensitive_areas
 from sfumato.methods.groups.attack.rules import Variable, variables_of
-from sfumato.methods.groups.microfile import Microfile, Whole, read_microfile
+from sfumato.methods.groups.microfile import Microfile, read_microfile
 from sfumato.study import Study
 from sfumato.study.groups import AuxiliarySettings, GroupsSettings
 
@@ -39,13 +42,25 @@ def settings_of(study: Study) -> GroupsSettings:
 
 def read_target(study: Study) -> Microfile:
     """Read the records in range of the file to publish. Without the vital columns the truth is unknown."""
-    return _read(study, None)
+    return read_whole(study, None)
 
 
-def read_whole(study: Study, columns: Sequence[str]) -> Microfile:
+def read_whole(study: Study, columns: Sequence[str] | None) -> Microfile:
     """Read every row of the file to publish that has an area, with the columns as they are."""
-    unit = moving_unit(study)
-    return _read(study, Whole(tuple(columns), unit if unit in study.opened().names else None))
+    source, mapping = study.opened(), settings_of(study).mapping()
+    unit = None if columns is None else moving_unit(study)
+    unit = unit if unit in source.names else None
+    with open_engine(study.engine, study.engine_options) as engine:
+        microfile = read_microfile(
+            engine, source, mapping, source.title, need_members=False, columns=columns, unit=unit
+        )
+    if len(microfile.areas) < 2:
+        raise DataError(
+            f"{source.title} has one area",
+            expected="at least two areas to compare",
+            remedy="another column for the area under [groups]",
+        )
+    return microfile
 
 
 def moving_unit(study: Study) -> str | None:
@@ -59,20 +74,6 @@ def moving_unit(study: Study) -> str | None:
             remedy="leave unit out under [groups]",
         )
     return declared[0] if declared else stated
-
-
-def _read(study: Study, whole: Whole | None) -> Microfile:
-    settings = settings_of(study)
-    source = study.opened()
-    with open_engine(study.engine, study.engine_options) as engine:
-        microfile = read_microfile(engine, source, settings.mapping(), source.title, need_members=False, whole=whole)
-    if len(microfile.areas) < 2:
-        raise DataError(
-            f"{source.title} has one area",
-            expected="at least two areas to compare",
-            remedy="another column for the area under [groups]",
-        )
-    return microfile
 
 
 def auxiliary_settings(study: Study, wanted: str | None = None) -> AuxiliarySettings:
@@ -93,29 +94,23 @@ def auxiliary_settings(study: Study, wanted: str | None = None) -> AuxiliarySett
     )
 
 
-def read_auxiliary(study: Study, auxiliary: AuxiliarySettings) -> Microfile:
-    """Read an auxiliary file, harmonised."""
+def read_auxiliary(study: Study, auxiliary: AuxiliarySettings, target: Microfile | None = None) -> Microfile:
+    """Read the records in range of an auxiliary file.
+
+    With a `target` it is every row that has an area, with the columns that the target has as well.
+    """
     source = open_source(auxiliary, study.folder)
     mapping = settings_of(study).mapping(auxiliary)
+    columns = None
+    if target is not None:
+        columns = [name for name in (target.wide.names if target.wide else ()) if name in source.names]
     with open_engine(study.engine, study.engine_options) as engine:
-        return read_microfile(engine, source, mapping, auxiliary.title)
-
-
-def read_whole_auxiliary(study: Study, auxiliary: AuxiliarySettings, target: Microfile) -> Microfile:
-    """Read every row of an auxiliary file that has an area, with the columns of the file to publish."""
-    source = open_source(auxiliary, study.folder)
-    mapping = settings_of(study).mapping(auxiliary)
-    columns = target.wide.names if target.wide is not None else ()
-    whole = Whole(tuple(name for name in columns if name in source.names))
-    with open_engine(study.engine, study.engine_options) as engine:
-        return read_microfile(engine, source, mapping, auxiliary.title, whole=whole)
+        return read_microfile(engine, source, mapping, auxiliary.title, columns=columns)
 
 
 def variables_for(study: Study, auxiliary: Microfile) -> tuple[Variable, ...]:
     """Return the linguistic variables. Undeclared terms are proposed from the auxiliary file's values."""
-    attributes = settings_of(study).mapping().attributes
-    undeclared = [name for name, attribute in attributes.items() if attribute.terms is None]
-    variables = variables_of(attributes, {name: auxiliary.column(name) for name in undeclared})
+    variables = variables_of(settings_of(study).mapping().attributes, auxiliary.column)
     if not variables:
         raise StudyError("no attribute has terms", expected="at least one linguistic variable")
     return variables
@@ -127,7 +122,7 @@ class Truth:
 
     group: str
     sensitive: Sensitive
-    quantity: np.ndarray[tuple[int], np.dtype[np.float64]]
+    quantity: Floats
 
 
 def truth_of(study: Study, target: Microfile, group: str) -> Truth | None:
@@ -154,19 +149,16 @@ def area_indexes(target: Microfile, names: Sequence[str]) -> list[int]:
 
 def save_microfile(microfile: Microfile, path: Path, *, overwrite: bool = False) -> Path:
     """Write attributes, area, groups and the row of the original file. Only its owner can read the file."""
-    import pyarrow
-    import pyarrow.parquet
-
-    columns = {name: _whole(microfile.column(name)) for name in microfile.attributes}
+    columns: dict[str, np.ndarray] = {name: _whole(microfile.column(name)) for name in microfile.attributes}
     columns["area"] = np.array(microfile.areas)[microfile.area_of]
     columns |= {group: flags.astype(np.int8) for group, flags in microfile.members.items()}
     columns["rownum"] = microfile.rows
     with new_file(path, overwrite=overwrite, private=True) as part:
-        pyarrow.parquet.write_table(pyarrow.table(columns), part)
+        pyarrow.parquet.write_table(arrow_table(columns), part)
     return path
 
 
-def _whole(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
+def _whole(values: Floats) -> Floats | Counts64:
     return values.astype(np.int64) if (values == np.floor(values)).all() else values
 
 
@@ -181,9 +173,6 @@ def convert_extract(ddi: Path, path: Path, data: Path | None = None, *, overwrit
         raise StudyError(
             "reading IPUMS extracts needs ipumspy", expected='the extra "ipums"', remedy='pip install "sfumato[ipums]"'
         ) from None
-    import pyarrow
-    import pyarrow.parquet
-
     if not ddi.is_file():
         raise DataError(f"there is no file {ddi}", expected="the codebook of an extract")
     with warnings.catch_warnings():

@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from sfumato.base.arrays import Codes
 from sfumato.errors import InputError
 from sfumato.front import Front, Objective, Point
-from sfumato.methods.groups.attack.outliers import WAYS, find_outliers
+from sfumato.methods.groups.attack.outliers import WAYS, by_scales
 from sfumato.methods.groups.files import settings_of
+from sfumato.methods.groups.improve import shift_of
+from sfumato.methods.groups.revealing import ranked
 from sfumato.methods.groups.search import Level, Protection
-from sfumato.methods.groups.signals import signals_of, singly
-from sfumato.methods.groups.swapping.bounds import Signal
-from sfumato.methods.groups.swapping.improve import shift_of
+from sfumato.methods.groups.signals import Signal, signals_of
 from sfumato.plans.swaps import SwapPlan
 
+Report = Mapping[str, Any]  # a protection or an attack in the form of its JSON
 OBJECTIVES = (
     Objective(
         "findings", "min", title="sensitive areas identified by known and fresh attacks", privacy=True, scale="linear"
     ),
     Objective("cost", "min", title="cost: cells changed by swaps", privacy=False),
 )
-POINT = (
-    "level",
-    "method",
-    "found_known",
-    "found_after",
-    "low",
-    "near",
-    "sealed",
-    "shift",
-    "residual",
-)  # further keys than its figures
+# The entries of a point in reports, besides its figures.
+POINT = ("level", "method", "found_known", "found_after", "low", "near", "sealed", "shift", "residual")
 REPORTED = ("file", "rows", "columns", "groups", "sensitive", "silent", "found_before", "planned_before")
 LISTED = 10  # columns that reveal the group
 
@@ -44,11 +34,8 @@ def front_of(protection: Protection, seconds: float = 0.0) -> Front:
     order = sorted(protection.levels, key=lambda level: (level.plan.cost, level.level))
     groups = [truth.group for truth in protection.truths]
     signals = signals_of(target, protection.truths, protection.known)
-    names = np.array(target.areas)
-    sensitive = sorted({a for truth in protection.truths for a in truth.sensitive.areas})
-    settings = settings_of(study)
-    method = settings.protect.method
-    wide = target.wide
+    chosen = next(i for i, level in enumerate(order) if level is protection.choice)
+    method = settings_of(study).protect.method
     return Front(
         study=study,
         objectives=OBJECTIVES,
@@ -59,70 +46,72 @@ def front_of(protection: Protection, seconds: float = 0.0) -> Front:
         space=0,
         seconds=round(seconds, 3),
         fingerprint=study.opened().fingerprint,
-        rows=target.dropped.read,
+        rows=target.dropped.rows_read,
         system="groups",
-        details={
-            "file": target.name,
-            "rows": target.records,
-            "columns": 0 if wide is None else len(wide.names),
-            "groups": groups,
-            "sensitive": names[sensitive].tolist(),
-            "silent": list(protection.silent),
-            "chosen": next(i for i, level in enumerate(order) if level is protection.choice),
-            "found_before": sum(len(r.before.anyhow) for r in protection.choice.sealed),
-            "planned_before": sum(len(r.before.anyhow) for r in protection.choice.residual),
-            "telling": {group: singly(target, group, LISTED) for group in groups},
-            "baselines": [
-                {"method": one.method, "swaps": one.plan.swaps, "cost": one.plan.cost, "found": one.findings}
-                for one in protection.baselines
-            ],
-            "areas": [
-                {"area": area, "records": int(size), "q": {g: int(target.quantity(g)[i]) for g in groups}}
-                for i, (area, size) in enumerate(zip(target.areas, target.sizes(), strict=True))
-            ],
-            "signals": [{"name": s.name, "before": _sums(protection, s, target.area_of)} for s in signals],
-        },
+        details=_about(protection, signals, groups) | {"chosen": chosen},
         found_how=f"best found, {method} swaps",
     )
 
 
-def _sums(protection: Protection, signal: Signal, area_of: Codes) -> list[float]:
-    sums: list[float] = signal.per_area(area_of, len(protection.target.areas)).round(6).tolist()
-    return sums
+def _about(protection: Protection, signals: list[Signal], groups: list[str]) -> dict[str, Any]:
+    """Return the facts of the areas before any swap, and what else was tried."""
+    target, choice = protection.target, protection.choice
+    sensitive = sorted({area for truth in protection.truths for area in truth.sensitive.areas})
+    return {
+        "file": target.name,
+        "rows": target.records,
+        "columns": len(target.wide.names) if target.wide else 0,
+        "groups": groups,
+        "sensitive": [target.areas[area] for area in sensitive],
+        "silent": list(protection.silent),
+        "found_before": sum(r.areas_before for r in choice.sealed),
+        "planned_before": sum(r.areas_before for r in choice.residual),
+        "telling": {group: [vars(one) for one in ranked(target, group, LISTED)] for group in groups},
+        "baselines": [
+            {"method": one.method, "swaps": one.plan.swaps, "cost": one.plan.cost, "found": one.findings}
+            for one in protection.baselines
+        ],
+        "areas": [
+            {"area": area, "records": int(size), "q": {g: int(target.quantity(g)[i]) for g in groups}}
+            for i, (area, size) in enumerate(zip(target.areas, target.sizes(), strict=True))
+        ],
+        "signals": [
+            {"name": s.name, "before": s.per_area(target.area_of, len(target.areas)).round(6).tolist()} for s in signals
+        ],
+    }
 
 
 def _point(protection: Protection, signals: list[Signal], groups: list[str], level: Level, number: int) -> Point:
     plan, moved = level.plan, protection.moved(level)
-    cells = protection.columns * protection.target.dropped.read
+    cells = protection.columns * protection.target.dropped.rows_read
     significance = settings_of(protection.study).attack.significance
     after = []
     for signal in signals:
         sums = signal.per_area(moved.area_of, len(protection.target.areas))
-        out = {i for scale in ("hinges", "mad") for i in find_outliers(sums, significance, scale).high}
-        outliers = [protection.target.areas[i] for i in sorted(out)]
-        after.append({"after": sums.round(6).tolist(), "outliers_after": outliers})
+        out = {i for outliers in by_scales(sums, significance).values() for i in outliers.high}
+        named = [protection.target.areas[i] for i in sorted(out)]
+        after.append({"after": sums.round(6).tolist(), "outliers_after": named})
     residual, sealed = level.residual, level.sealed
     details = {
         "level": level.level,
         "method": level.method,
-        "low": sum(len(r.after.low) for r in residual),
+        "low": sum(r.low_after for r in residual),
         "near": level.near,
-        "found_known": sum(len(r.after.anyhow) for r in residual if r.role == "known"),
-        "found_after": {way: sum(len(r.after.by_way[way]) for r in sealed) for way in WAYS},
+        "found_known": sum(r.areas_after for r in residual if r.role == "known"),
+        "found_after": {way: sum(r.found_after[way] for r in sealed) for way in WAYS},
         "sealed": {
             "attacks": len(sealed),
-            "finding": sum(bool(r.after.anyhow) for r in sealed),
+            "finding": sum(bool(r.areas_after) for r in sealed),
             "areas": level.sealed_findings,
-            "low": sum(len(r.after.low) for r in sealed),
+            "low": sum(r.low_after for r in sealed),
         },
-        "shift": shift_of(protection.target, moved.area_of).as_dict(),
+        "shift": vars(shift_of(protection.target, moved.area_of)),
         "residual": [row.as_dict() for row in (*residual, *sealed)],
         "q_after": {group: moved.quantity(group).astype(int).tolist() for group in groups},
         "signals": after,
     }
-    return Point(
-        number, {"findings": level.findings, "cost": plan.cost}, plan.cost / cells, 0, plan, plan.bound, details
-    )
+    values = {"findings": level.findings, "cost": plan.cost}
+    return Point(number, values, plan.cost / cells, 0, plan, plan.bound, details)
 
 
 def swaps_of(point: Point) -> SwapPlan:
@@ -153,14 +142,13 @@ def report_of(front: Front, chosen: int | None = None) -> dict[str, Any]:
     }
 
 
-def _entry(point: Point) -> dict[str, Any]:
+def _entry(point: Point) -> dict[str, object]:
     plan = swaps_of(point)
     return {
+        **plan.entries(),
         "id": point.id,
-        "swaps": plan.swaps,
         "cost": plan.cost,
         "bound": plan.bound,
-        "exact": plan.exact,
         "loss": point.loss,
         "found": int(point.values["findings"]),
         **{name: point.details[name] for name in POINT},

@@ -158,6 +158,17 @@ def _coded(mine: npt.NDArray[np.generic], theirs: npt.NDArray[np.generic]) -> Fl
     return np.where(theirs[where] == mine, where.astype(np.float64), np.nan)
 
 
+def quantile_groups(counts: Counts64, limit: int) -> Counts64:
+    """Return the group of each of many ordered values, so that the groups have about as many records.
+
+    >>> quantile_groups(np.array([4, 1, 1, 2]), 2).tolist()
+    [0, 1, 1, 1]
+    """
+    middle = np.cumsum(counts) - counts / 2
+    groups: Counts64 = np.minimum((middle * limit / max(counts.sum(), 1)).astype(np.int64), limit - 1)
+    return groups
+
+
 def read_wide(engine: Engine, source: Source, names: Sequence[str], rows: str) -> Wide:
     """Read columns of the view `raw` for the rows whose numbers (from 0) are column `r` of a table, in that order.
 
@@ -196,36 +207,13 @@ def read_wide(engine: Engine, source: Source, names: Sequence[str], rows: str) -
 
 @dataclass(frozen=True)
 class Dropped:
-    """What harmonising dropped: rows read, rows left out by condition, and for each reason its rows.
+    """What harmonising dropped: rows left out by condition, and for each reason its rows and those with no other."""
 
-    A row may have several reasons. `alone` counts the rows that had only this one.
-    """
-
-    read: int
+    rows_read: int
     left_out: int
     kept: int
     reasons: Mapping[str, int]
-    alone: Mapping[str, int]
-
-    def as_dict(self) -> dict[str, object]:
-        return {
-            "rows_read": self.read,
-            "left_out": self.left_out,
-            "kept": self.kept,
-            "reasons": dict(self.reasons),
-            "only_reason": dict(self.alone),
-        }
-
-
-@dataclass(frozen=True)
-class Whole:
-    """The setting to read every row with an area: the columns to keep as they are, and the column of the unit.
-
-    Rows with the same value of the unit, such as a household's number, stay together.
-    """
-
-    columns: tuple[str, ...] = ()
-    unit: str | None = None
+    only_reason: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -304,11 +292,13 @@ def read_microfile(
     name: str,
     *,
     need_members: bool = True,
-    whole: Whole | None = None,
+    columns: Sequence[str] | None = None,
+    unit: str | None = None,
 ) -> Microfile:
     """Harmonise a source with one scan in the engine, then one column of codes at a time.
 
-    It reads the records in range, or the `whole` file.
+    It reads the records in range or, with `columns` that are kept as they are, every row with an area. Rows with the
+    same value of the `unit`, such as a household's number, stay together.
     """
     require_order(engine, "the groups system")
     check_columns(source, mapping)
@@ -321,50 +311,56 @@ def read_microfile(
         )
     groups = [] if absent else list(mapping.vital)
     engine.attach(source, "raw")
-    read, left_out = _harmonise(engine, source, mapping, groups)
-    attributes = list(mapping.attributes)
-    dropped = _dropped(engine, mapping, read, left_out)
+    dropped = _harmonise(engine, source, mapping, groups)
     if dropped.kept == 0:
-        worst = max(
-            dropped.alone or {"": 0}, key=lambda reason: (dropped.alone.get(reason, 0), dropped.reasons[reason])
-        )
+        worst = max(dropped.reasons, key=lambda name: (dropped.only_reason[name], dropped.reasons[name]), default="")
         raise DataError(
-            f"the ranges drop all {read:,} rows of {name}",
+            f"the ranges drop all {dropped.rows_read:,} rows of {name}",
             expected="ranges that keep records",
             remedy=f"{worst} drops {dropped.reasons.get(worst, 0):,} of them; widen it",
         )
+    return _loaded(engine, source, mapping, name, groups, dropped, columns, unit)
+
+
+def _loaded(
+    engine: Engine,
+    source: Source,
+    mapping: FileMapping,
+    name: str,
+    groups: Sequence[str],
+    dropped: Dropped,
+    columns: Sequence[str] | None,
+    unit: str | None,
+) -> Microfile:
+    """Return the harmonised rows as arrays."""
     areas = [str(row[0]) for row in engine.rows("SELECT DISTINCT area FROM harmonised WHERE area <> '' ORDER BY area")]
     engine.upload("areas", {"label": areas, "code": np.arange(len(areas), dtype=np.int32)})
     engine.run(
         "CREATE OR REPLACE TEMP TABLE kept AS SELECT h.*, a.code AS code FROM harmonised AS h "
-        f"JOIN areas AS a ON h.area = a.label WHERE {'h.inside' if whole is None else 'TRUE'} ORDER BY h.r"
+        f"JOIN areas AS a ON h.area = a.label WHERE {'h.inside' if columns is None else 'TRUE'} ORDER BY h.r"
     )
-    rest = engine.arrays("SELECT r, code, coalesce(inside, FALSE) AS inside FROM kept ORDER BY r")
-    values, codes = [], np.empty((len(attributes), len(rest["r"])), np.int32)
-    for position in range(len(attributes)):
-        column = engine.arrays(f"SELECT coalesce(a{position}, {NUMBER}) AS v FROM kept ORDER BY r")["v"]
-        distinct, code = np.unique(column.astype(np.float64), return_inverse=True)
-        codes[position] = code.reshape(-1)
-        values.append(distinct)
-    members = {
-        group: engine.arrays(f"SELECT g{position} AS g FROM kept ORDER BY r")["g"].astype(np.bool_)
-        for position, group in enumerate(groups)
-    }
-    everyone = {group: _everyone(engine, position, len(areas)) for position, group in enumerate(groups)}
+
+    def kept(cell: str) -> np.ndarray:
+        return engine.arrays(f"SELECT {cell} AS v FROM kept ORDER BY r")["v"]
+
+    coded = [
+        np.unique(kept(f"coalesce(a{i}, {NUMBER})").astype(np.float64), return_inverse=True)
+        for i in range(len(mapping.attributes))
+    ]
     return Microfile(
         name=name,
-        attributes=tuple(attributes),
-        values=tuple(values),
-        codes=codes,
+        attributes=tuple(mapping.attributes),
+        values=tuple(values for values, _ in coded),
+        codes=np.stack([codes.reshape(-1) for _, codes in coded]).astype(np.int32),
         areas=tuple(areas),
-        area_of=rest["code"].astype(np.int32),
-        members=members,
-        rows=rest["r"].astype(np.int64),
+        area_of=kept("code").astype(np.int32),
+        members={group: kept(f"g{i}").astype(np.bool_) for i, group in enumerate(groups)},
+        rows=kept("r").astype(np.int64),
         dropped=dropped,
-        everyone=everyone,
-        inside=rest["inside"].astype(np.bool_),
-        unit_of=_units(engine, source, whole.unit, name) if whole is not None and whole.unit else None,
-        wide=read_wide(engine, source, whole.columns, "kept") if whole is not None else None,
+        everyone={group: _everyone(engine, i, len(areas)) for i, group in enumerate(groups)},
+        inside=kept("coalesce(inside, FALSE)").astype(np.bool_),
+        unit_of=_units(engine, source, unit, name) if unit else None,
+        wide=read_wide(engine, source, columns, "kept") if columns is not None else None,
     )
 
 
@@ -384,7 +380,7 @@ def _units(engine: Engine, source: Source, unit: str, name: str) -> Counts64:
     return read
 
 
-def _harmonise(engine: Engine, source: Source, mapping: FileMapping, groups: list[str]) -> tuple[int, int]:
+def _harmonise(engine: Engine, source: Source, mapping: FileMapping, groups: list[str]) -> Dropped:
     """Create the table `harmonised`: position, attributes, area, group flags, whether the row is in range."""
     attributes = list(mapping.attributes.values())
     cells = [f"CAST({expression(source, attribute)} AS DOUBLE) AS a{i}" for i, attribute in enumerate(attributes)]
@@ -397,8 +393,7 @@ def _harmonise(engine: Engine, source: Source, mapping: FileMapping, groups: lis
     engine.run(
         f"CREATE OR REPLACE TEMP TABLE harmonised AS SELECT *, (area <> '' AND {inside}) AS inside FROM ({cleaned_up})"
     )
-    read = int(engine.rows("SELECT count(*) FROM raw")[0][0])
-    return read, read - int(engine.rows("SELECT count(*) FROM harmonised")[0][0])
+    return _dropped(engine, mapping)
 
 
 def _inside(position: int, limits: tuple[float, float] | None) -> str:
@@ -406,7 +401,7 @@ def _inside(position: int, limits: tuple[float, float] | None) -> str:
     return f"{cell} IS NOT NULL" + (f" AND {cell} BETWEEN {limits[0]!r} AND {limits[1]!r}" if limits else "")
 
 
-def _dropped(engine: Engine, mapping: FileMapping, read: int, left_out: int) -> Dropped:
+def _dropped(engine: Engine, mapping: FileMapping) -> Dropped:
     tests = {"area missing": "area <> ''"}
     for position, (name, attribute) in enumerate(mapping.attributes.items()):
         said = f" outside {attribute.range[0]:g}..{attribute.range[1]:g}" if attribute.range else " missing"
@@ -415,19 +410,16 @@ def _dropped(engine: Engine, mapping: FileMapping, read: int, left_out: int) -> 
     counts = ", ".join(
         f"count(*) FILTER (NOT ({test})), count(*) FILTER (NOT ({test}) AND failing = 1)" for test in tests.values()
     )
-    row = engine.rows(
-        f"SELECT count(*) FILTER (inside), {counts} FROM (SELECT *, {failing} AS failing FROM harmonised)"
-    )[0]
-    pairs = {name: (int(row[1 + 2 * i]), int(row[2 + 2 * i])) for i, name in enumerate(tests)}
-    reasons = {name: pair[0] for name, pair in pairs.items() if pair[0]}
-    return Dropped(read, left_out, int(row[0]), reasons, {name: pairs[name][1] for name in reasons})
+    of_rows = f"SELECT *, {failing} AS failing FROM harmonised"
+    read = int(engine.rows("SELECT count(*) FROM raw")[0][0])
+    left, kept, *each = map(
+        int, engine.rows(f"SELECT count(*), count(*) FILTER (inside), {counts} FROM ({of_rows})")[0]
+    )
+    reasons = {name: count for name, count in zip(tests, each[::2], strict=True) if count}
+    only = dict(zip(tests, each[1::2], strict=True))
+    return Dropped(read, read - left, kept, reasons, {name: only[name] for name in reasons})
 
 
 def _everyone(engine: Engine, position: int, areas: int) -> Counts64:
-    counts = np.zeros(areas, np.int64)
-    for code, count in engine.rows(
-        "SELECT a.code, count(*) FROM harmonised AS h JOIN areas AS a ON h.area = a.label "
-        f"WHERE h.g{position} GROUP BY 1"
-    ):
-        counts[int(code)] = int(count)
-    return counts
+    joined = f"harmonised AS h JOIN areas AS a ON h.area = a.label WHERE h.g{position}"
+    return np.bincount(engine.arrays(f"SELECT a.code AS v FROM {joined}")["v"], minlength=areas).astype(np.int64)

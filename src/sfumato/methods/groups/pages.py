@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
-from sfumato.base.text import number, percent
+from sfumato.base.text import number, number_or_infinity, percent
+from sfumato.methods.groups.attack.outliers import SCALES
+from sfumato.methods.groups.front import Report
 from sfumato.report.page import ACCENT, SECOND, Trace, figure, page, scatter
 from sfumato.report.release_pages import internal, json_block, shown_share
 from sfumato.version import __version__
@@ -17,78 +19,86 @@ INK = "#1f2933"
 MOST_RULES = 40
 MOST_SIGNALS = 10
 ROLES = {"known": "known: fits the plans", "fresh": "fresh: chooses the plan", "sealed": "sealed: judges it"}
+ADEQUACY = ("disclosed", "undisclosed", "false", "PA", "J_printed", "J_youden", "MB")
 WAYS = {"hinges": "Thompson τ, hinges", "mad": "Thompson τ, MAD", "rank": "top ranks"}
 
 
-def attack_page(report: Mapping[str, Any]) -> str:
+def attack_page(report: Report) -> str:
     """Return the page of an attack: the rules, its signal and the true one, the outliers, the adequacy."""
     areas, outliers, adequacy = report["areas"], report["outliers"], report["adequacy"]
     sensitive = set(outliers.get("sensitive", []))
-    marks = {scale: set(outliers["auxiliary"][scale]["high"]) for scale in ("hinges", "mad")}
-    rows = [
-        {
-            "area": a["area"],
-            "sensitive": a["area"] in sensitive,
-            "cells": [
-                number(a["q"]),
-                number(a["q_all_rows"]),
-                f"{a['auxiliary']:.2f}",
-                number(a["crisp"]),
-                str(a["rank"]),
-                number(a["ratio"]),
-                percent(a["concentration"]),
-            ],
-            "outlier": ", ".join(scale for scale in marks if a["area"] in marks[scale]),
-        }
-        for a in areas
-    ]
-    ways = [] if adequacy is None else [(WAYS["hinges"], adequacy), *((WAYS[w], adequacy[w]) for w in ("mad", "rank"))]
+    marks = {scale: set(outliers["auxiliary"][scale]["high"]) for scale in SCALES}
+    marked = marks["hinges"] | marks["mad"]
+    ways = {} if adequacy is None else {"hinges": adequacy, "mad": adequacy["mad"], "rank": adequacy["rank"]}
+    names, true, signal = ([a[name] for a in areas] for name in ("area", "q", "auxiliary"))
+    words = ("true members", "attacker's signal", "outlier for the attacker")
     return page(
         "groups_attack.html",
         title="What an attacker can see",
         version=__version__,
         report=report,
-        picture=signal_figure(areas, sensitive, marks["hinges"] | marks["mad"]),
+        picture=areas_figure("signal", names, None if None in true else true, signal, sensitive, marked, words, 400),
         rules=[_rule(rule) for rule in report["rules"][:MOST_RULES]],
         more=max(len(report["rules"]) - MOST_RULES, 0),
-        rows=rows,
-        adequacy=[{"way": way, "cells": _adequacy(a)} for way, a in ways],
+        rows=[
+            {
+                "area": a["area"],
+                "sensitive": a["area"] in sensitive,
+                "cells": _cells(a),
+                "outlier": ", ".join(scale for scale in marks if a["area"] in marks[scale]),
+            }
+            for a in areas
+        ],
+        adequacy=[
+            {"way": WAYS[way], "cells": [number(found[name]) for name in ADEQUACY]} for way, found in ways.items()
+        ],
         spearman=None if adequacy is None else number(adequacy["spearman"]),
         spread=[_spread(line) for line in report["spread"] if "ranks" in line],
     )
 
 
-def _rule(rule: Mapping[str, Any]) -> dict[str, str]:
-    rcf = "∞" if rule["rcf"] is None else number(rule["rcf"])
-    return {"words": rule["words"], "df": number(rule["df"]), "rcf": rcf, "support": number(rule["support"])}
+def _cells(area: Report) -> list[str]:
+    found = [f"{area['auxiliary']:.2f}", number(area["crisp"]), str(area["rank"]), number(area["ratio"])]
+    return [number(area["q"]), number(area["q_all_rows"]), *found, percent(area["concentration"])]
 
 
-def _adequacy(figures: Mapping[str, Any]) -> list[str]:
-    names = ("disclosed", "undisclosed", "false", "PA", "J_printed", "J_youden", "MB")
-    return [number(figures[name]) for name in names]
+def _rule(rule: Report) -> dict[str, str]:
+    figures = {name: number(rule[name]) for name in ("df", "support")}
+    return {"words": rule["words"], "rcf": number_or_infinity(rule["rcf"])} | figures
 
 
-def _spread(line: Mapping[str, Any]) -> list[str]:
+def _spread(line: Report) -> list[str]:
     ways = [f"{line['undisclosed'][way]} / {line['false'][way]}" for way in WAYS]
     ranks = " ".join(map(str, line["ranks"]))
     return [str(line["seed"]), number(line["spearman"]), number(line["average_precision"]), ranks, *ways]
 
 
-def signal_figure(areas: Sequence[Mapping[str, Any]], sensitive: set[str], outliers: set[str]) -> Markup:
-    """Return the true signal as bars and the attacker's as a line, with its outliers marked."""
-    names = [a["area"] for a in areas]
+def areas_figure(
+    name: str,
+    areas: Sequence[str],
+    bars: Sequence[float] | None,
+    signal: Sequence[float],
+    sensitive: Collection[str],
+    outliers: Collection[str],
+    words: tuple[str, str, str],
+    height: int,
+) -> Markup:
+    """Return what is compared with a signal as bars, the signal as a line, and its outliers marked, each with words."""
     traces: list[Trace] = []
-    if areas and areas[0]["q"] is not None:
-        colours = [SECOND if name in sensitive else FAINT for name in names]
-        traces.append(_bars("true members (red: must not be identified)", names, [a["q"] for a in areas], colours))
-    traces.append(_line("attacker's signal", names, [a["auxiliary"] for a in areas], ACCENT))
-    out = [a for a in areas if a["area"] in outliers]
+    if bars is not None:
+        colours = [SECOND if area in sensitive else FAINT for area in areas]
+        said = f"{words[0]} (red: must not be identified)"
+        traces.append({"type": "bar", "name": said, "x": areas, "y": bars, "marker": {"color": colours}})
+    line, marker = {"color": ACCENT, "width": 2}, {"color": ACCENT, "size": 6}
+    traces.append(scatter(areas, signal, "lines+markers", words[1], line=line, marker=marker))
+    out = [i for i, area in enumerate(areas) if area in outliers]
     if out:
-        traces.append(_marks("outlier for the attacker", [a["area"] for a in out], [a["auxiliary"] for a in out]))
-    return figure(traces, _areas_axis(names), {"title": "people", "rangemode": "tozero"}, "signal", height=400)
+        traces.append(_marks(words[2], [areas[i] for i in out], [signal[i] for i in out]))
+    axis = {"title": "area", "type": "category", "showticklabels": len(areas) <= 60}
+    return figure(traces, axis, {"title": "people", "rangemode": "tozero"}, name, height=height)
 
 
-def swapped_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> str:
+def swapped_page(facts: Report, dictionary: Report) -> str:
     """Return the report for readers of a swapped file. It states neither the group nor its areas."""
     released = facts["released"]
     return page(
@@ -113,12 +123,12 @@ def swapped_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> str
     )
 
 
-def protection_page(report: Mapping[str, Any]) -> str:
+def protection_page(report: Report) -> str:
     """Return the publisher's page of a protection: its cost, the remaining findings, by which attacker and test."""
     return page("groups_protection.html", version=__version__, block="", **_protection(report))
 
 
-def protected_page(manifest: Mapping[str, Any]) -> str:
+def protected_page(manifest: Report) -> str:
     """Return the same page of a release, with the figures of the written file and the accepted findings."""
     own = manifest["own"]
     return internal(
@@ -126,12 +136,21 @@ def protected_page(manifest: Mapping[str, Any]) -> str:
     )
 
 
-def _protection(report: Mapping[str, Any]) -> dict[str, Any]:
+def _protection(report: Report) -> dict[str, Any]:
     """Return the part that both pages share."""
     chosen = report["points"][report["chosen"]]
     names = [a["area"] for a in report["areas"]]
     pictures = [
-        before_after(f"signal-{i}", names, signal, report["sensitive"])
+        areas_figure(
+            f"signal-{i}",
+            names,
+            signal["before"],
+            signal["after"],
+            report["sensitive"],
+            signal["outliers_after"],
+            ("before", "after", "outlier after"),
+            300,
+        )
         for i, signal in enumerate(report["signals"][:MOST_SIGNALS])
     ]
     holds = "no sealed attack identifies the sensitive areas any more"
@@ -159,7 +178,7 @@ def _protection(report: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _point(point: Mapping[str, Any], chosen: int) -> dict[str, Any]:
+def _point(point: Report, chosen: int) -> dict[str, object]:
     after = point["found_after"]
     return {
         "chosen": point["id"] == chosen,
@@ -181,7 +200,7 @@ def _point(point: Mapping[str, Any], chosen: int) -> dict[str, Any]:
     }
 
 
-def _residual(row: Mapping[str, Any]) -> dict[str, Any]:
+def _residual(row: Report) -> dict[str, object]:
     shown = {when: " / ".join(str(row[f"found_{when}"][way]) for way in WAYS) for when in ("before", "after")}
     ranks = {when: " ".join(map(str, row[f"ranks_{when}"])) for when in ("before", "after")}
     return {
@@ -195,54 +214,23 @@ def _residual(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def front_figure(report: Mapping[str, Any]) -> Markup:
+def front_figure(report: Report) -> Markup:
     """Return cost against sensitive areas still identified, over known and fresh attacks."""
-    points = [{"cost": 0.0, "found": report["planned_before"], "text": "nothing swapped"}] + [
-        {"cost": p["cost"], "found": p["found"], "text": f"point {p['id']}: {p['swaps']} swaps"}
-        for p in report["points"]
-    ]
-    x, y, text = ([p[key] for p in points] for key in ("cost", "found", "text"))
-    hover = "%{text}<br>cost %{x}, still identified %{y}<extra></extra>"
+    points = report["points"]
     line = scatter(
-        x,
-        y,
+        [0.0, *(p["cost"] for p in points)],
+        [report["planned_before"], *(p["found"] for p in points)],
         "lines+markers",
         "plans",
-        text,
+        ["nothing swapped", *(f"point {p['id']}: {p['swaps']} swaps" for p in points)],
         line={"color": ACCENT, "width": 1.5},
         marker={"color": ACCENT, "size": 8},
-        hovertemplate=hover,
+        hovertemplate="%{text}<br>cost %{x}, still identified %{y}<extra></extra>",
     )
     chosen = report["points"][report["chosen"]]
     mark = _marks("chosen", [chosen["cost"]], [chosen["found"]])
     up = {"title": "sensitive areas identified, known and fresh attacks", "rangemode": "tozero"}
     return figure([line, mark], {"title": "cost: cells changed by swaps", "rangemode": "tozero"}, up, "front")
-
-
-def before_after(name: str, names: Sequence[str], signal: Mapping[str, Any], sensitive: Sequence[str]) -> Markup:
-    """Return one signal per area, before and after."""
-    colours = [SECOND if area in sensitive else FAINT for area in names]
-    traces = [
-        _bars("before (red: must not be identified)", names, signal["before"], colours),
-        _line("after", names, signal["after"], ACCENT),
-    ]
-    out = [i for i, area in enumerate(names) if area in signal["outliers_after"]]
-    if out:
-        traces.append(_marks("outlier after", [names[i] for i in out], [signal["after"][i] for i in out]))
-    return figure(traces, _areas_axis(names), {"title": "people", "rangemode": "tozero"}, name, height=300)
-
-
-def _areas_axis(names: Sequence[str]) -> Trace:
-    return {"title": "area", "type": "category", "showticklabels": len(names) <= 60}
-
-
-def _bars(name: str, x: Sequence[str], y: Sequence[float], colours: Sequence[str]) -> Trace:
-    return {"type": "bar", "name": name, "x": list(x), "y": list(y), "marker": {"color": list(colours)}}
-
-
-def _line(name: str, x: Sequence[str], y: Sequence[float], colour: str) -> Trace:
-    line, marker = {"color": colour, "width": 2}, {"color": colour, "size": 6}
-    return scatter(x, y, "lines+markers", name, line=line, marker=marker)
 
 
 def _marks(name: str, x: Sequence[object], y: Sequence[float]) -> Trace:

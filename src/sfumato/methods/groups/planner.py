@@ -1,4 +1,13 @@
-"""Plans of swaps: the cheapest ones within bounds on every signal, and those of targeted record swapping."""
+"""Plans of swaps: the cheapest ones within bounds on every signal, and those of targeted record swapping.
+
+A unit is a record or a household, and is exchanged with one of the same size. The influential metric is the cost of
+swapping two records between areas (equation 25).
+
+Targeted record swapping, the usual protection of places in census tables, is a baseline for plans that know the group.
+A record is at risk if fewer than a number of records of its area share its attributes. Units with records at risk, the
+greatest risk first, are exchanged with the most similar of some drawn units of the same size in another area. This
+needs no group, attacker or sensitive area.
+"""
 
 from __future__ import annotations
 
@@ -7,31 +16,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.base.arrays import Counts64, Flags, Floats
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats
+from sfumato.base.compiled import compiled
 from sfumato.errors import InputError, UnreachableError, shortened
 from sfumato.methods.groups.attack.attack import Attack
 from sfumato.methods.groups.attack.rule_walk import Stop
 from sfumato.methods.groups.files import Truth, area_indexes, settings_of
-from sfumato.methods.groups.memetic_swaps import Memetic, Swapping
-from sfumato.methods.groups.microfile import Microfile
-from sfumato.methods.groups.signals import signals_of
-from sfumato.methods.groups.swapping.bounds import (
+from sfumato.methods.groups.memetic_swaps import Swapping, search_swaps
+from sfumato.methods.groups.microfile import Microfile, quantile_groups
+from sfumato.methods.groups.signals import (
     FEW,
     RISING,
     SLACKS,
     Sides,
     Signal,
-    areas_of,
-    counted,
     fall_for,
     lowered,
     middle,
     reachable,
     room_for,
     sides_of,
+    signals_of,
 )
-from sfumato.methods.groups.swapping.transport import HALF, Transport, least_cost
-from sfumato.methods.groups.swapping.units import Influence, Units, targeted_pairs
+from sfumato.methods.groups.transport import HALF, Transport, least_cost
 from sfumato.plans.swaps import SwapPlan
 from sfumato.study import Study
 
@@ -39,19 +46,178 @@ MANY, CLOSE = 60, 0.02  # with more than MANY bounds, plans are within CLOSE of 
 TIGHT = 2  # how many of the slacks other plans are tried with
 PASSED = 10.0  # in pairs of the highest cost: the price of exceeding a soft bound by a record
 CELLS = 24_000_000  # pairs of a giver and a taker that are priced; if there are more, takers are drawn in every area
+DRAWN = 60  # partners that are compared for each unit
+VALUES = 12  # an attribute with more values is divided into this number of groups
+
+
+@compiled
+def _distances(
+    codes: Codes, values: Floats, ordinal: Flags, weights: Floats, left: Counts64, right: Counts64
+) -> Floats:
+    """Return the influential metric of each of `left` with each of `right`."""
+    # Compiled, because numpy would need an array of givers by takers by columns, which may not fit into memory.
+    distances = np.empty((len(left), len(right)))
+    for a in range(len(left)):
+        i = left[a]
+        for b in range(len(right)):
+            j = right[b]
+            total = 0.0
+            for c in range(len(codes)):
+                if codes[c, i] == codes[c, j]:
+                    continue
+                if ordinal[c]:
+                    x, y = values[c, codes[c, i]], values[c, codes[c, j]]
+                    both = x + y
+                    # Outside the range a value may be missing or negative, and the difference
+                    # counts as one of category.
+                    if both != both or both == 0:
+                        total += weights[c]
+                    else:
+                        total += weights[c] * min(((x - y) / both) ** 2, 1.0)
+                else:
+                    total += weights[c]
+            distances[a, b] = total
+    return distances
+
+
+class Influence:
+    """Distances between records of a microfile.
+
+    Equal categories cost 0 and different ones their weight; the paper prints it the other way round. An ordinal
+    difference is ((a − b)/(a + b))², and 0 if both are 0 (docs/readings.md, 4.3).
+    """
+
+    def __init__(
+        self,
+        microfile: Microfile,
+        columns: Sequence[str] = (),
+        ordinal: Sequence[str] = (),
+        weights: Sequence[float] | None = None,
+    ) -> None:
+        names = list(columns or microfile.attributes)
+        positions = [microfile.attributes.index(name) for name in names]
+        self.codes = np.ascontiguousarray(microfile.codes[positions])
+        self.values = np.zeros((len(positions), max(len(microfile.values[p]) for p in positions)))
+        for row, position in enumerate(positions):
+            self.values[row, : len(microfile.values[position])] = microfile.values[position]
+        self.ordinal = np.array([name in ordinal for name in names])
+        self.weights = np.array(weights if weights is not None else [1.0] * len(names))
+
+    def between(self, left: Counts64, right: Counts64) -> Floats:
+        """Return the cost of swapping each of `left` with each of `right`."""
+        return _distances(self.codes, self.values, self.ordinal, self.weights, left, right)
+
+    def of_pairs(self, left: Counts64, right: Counts64) -> float:
+        """Return the cost of swapping each of `left` with the one at the same position of `right`."""
+        return sum(float(self.between(left[i : i + 1], right[i : i + 1])[0, 0]) for i in range(len(left)))
 
 
 @dataclass(frozen=True)
-class Way:
-    """The parameters of a plan: the level, the slack of the caps, the share of areas that fill up, further bounds.
+class Units:
+    """Records by unit: those of unit u are `order[start[u] : start[u] + size[u]]`, in the order of the file."""
 
-    With `likes`, attackers like the known ones are bounded too.
-    """
+    unit_of: Counts64
+    order: Counts64
+    start: Counts64
+    size: Counts64
+    area_of: Codes
 
-    level: float
-    slack: float
-    share: float = RISING[0]
-    likes: bool = True
+    @classmethod
+    def of(cls, microfile: Microfile) -> Units:
+        """Return the units of a file. Each record is one, unless the file has units."""
+        given = np.arange(microfile.records) if microfile.unit_of is None else microfile.unit_of
+        _, unit_of = np.unique(given, return_inverse=True)
+        unit_of = unit_of.reshape(-1).astype(np.int64)
+        order = np.argsort(unit_of, kind="stable").astype(np.int64)
+        size = np.bincount(unit_of).astype(np.int64)
+        start = np.cumsum(size) - size
+        return cls(unit_of, order, start, size, microfile.area_of[order[start]])
+
+    @property
+    def count(self) -> int:
+        return len(self.size)
+
+    def sums(self, weights: Floats) -> Floats:
+        """Return a weight per record as one per unit."""
+        return np.bincount(self.unit_of, weights, minlength=self.count).astype(np.float64)
+
+    def records(self, units: Counts64) -> Counts64:
+        """Return the records of some units, one after the other."""
+        parts = [self.order[self.start[u] : self.start[u] + self.size[u]] for u in units.tolist()]
+        return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+    def between(self, influence: Influence, left: Counts64, right: Counts64) -> Floats:
+        """Return the cost of exchanging units, record by record in their order. Sizes must be equal."""
+        if (self.size == 1).all():
+            return influence.between(self.order[self.start[left]], self.order[self.start[right]])
+        cost = np.full((len(left), len(right)), np.inf)
+        for size in np.intersect1d(self.size[left], self.size[right]).tolist():
+            mine, theirs = np.flatnonzero(self.size[left] == size), np.flatnonzero(self.size[right] == size)
+            one, two = (
+                self.order[self.start[left[mine]][:, None] + np.arange(size)],
+                self.order[self.start[right[theirs]][:, None] + np.arange(size)],
+            )
+            total = np.zeros((len(mine), len(theirs)))
+            for position in range(size):
+                total += influence.between(one[:, position], two[:, position])
+            cost[np.ix_(mine, theirs)] = total
+        return cost
+
+
+def risks(microfile: Microfile, least: int) -> Floats:
+    """Return one over the number of records of the same area with the same attributes; 0 if these are enough."""
+    key = microfile.area_of.astype(np.int64)
+    for position, values in enumerate(microfile.values):
+        codes, count = microfile.codes[position].astype(np.int64), len(values)
+        if count > VALUES:
+            codes, count = quantile_groups(np.bincount(codes, minlength=count), VALUES)[codes], VALUES
+        _, key = np.unique(key * count + codes, return_inverse=True)
+        key = key.reshape(-1).astype(np.int64)
+    alike = np.bincount(key)[key]
+    return np.where(alike < least, 1.0 / alike, 0.0)
+
+
+def targeted_pairs(
+    microfile: Microfile, units: Units, influence: Influence, rate: float, least: int, rng: np.random.Generator
+) -> tuple[Counts64, Counts64]:
+    """Return units to exchange so that about a rate of all units move, each at most once."""
+    at_risk = np.zeros(units.count)
+    np.maximum.at(at_risk, units.unit_of, risks(microfile, least))
+    order = rng.permutation(units.count)
+    order = order[np.argsort(-at_risk[order], kind="stable")]
+    wanted = max(int(rate * units.count / 2), 1)
+    free = np.ones(units.count, np.bool_)
+    by_size = {size: np.flatnonzero(units.size == size) for size in np.unique(units.size).tolist()}
+    one: list[int] = []
+    two: list[int] = []
+    for unit in order.tolist():
+        if len(one) == wanted:
+            break
+        if not free[unit]:
+            continue
+        alike = by_size[int(units.size[unit])]
+        some = rng.choice(alike, min(DRAWN, len(alike)), replace=False)
+        some = some[free[some] & (units.area_of[some] != units.area_of[unit])]
+        if not len(some):
+            continue
+        cost = units.between(influence, np.array([unit]), some)[0]
+        partner = int(some[np.argmin(cost)])
+        free[[unit, partner]] = False
+        one.append(unit)
+        two.append(partner)
+    return np.array(one, np.int64), np.array(two, np.int64)
+
+
+def influence_of(study: Study, target: Microfile) -> Influence:
+    """Return the metric of a study: the number of different cells, or the influential metric."""
+    settings = settings_of(study)
+    attributes = settings.mapping().attributes
+    columns = settings.protect.columns or target.attributes
+    unknown = [name for name in columns if name not in attributes]
+    if unknown:
+        raise InputError(f"the metric names {shortened(unknown)}", expected="attributes of the mapping")
+    ordinal = [n for n in columns if attributes[n].ordinal] if settings.protect.metric == "influential" else []
+    return Influence(target, columns, ordinal, [attributes[name].weight for name in columns])
 
 
 class Planner:
@@ -67,11 +233,11 @@ class Planner:
         truths: Sequence[Truth],
         known: Sequence[Attack],
         noise: np.random.Generator,
-        stop: Stop | None = None,
     ) -> None:
         settings = settings_of(study).protect
         self.study, self.target, self.truths, self.settings = study, target, tuple(truths), settings
-        self.stop, self.noise = stop, noise
+        self.noise = noise
+        self.stop: Stop | None = None
         self._pool: tuple[Counts64, Counts64] | None = None
         self.units = Units.of(target)
         counted_only = bool(settings.targets)
@@ -81,7 +247,8 @@ class Planner:
         self.known: Flags = np.array([signal.name in own for signal in self.signals])
         self.sensitive = {truth.group: truth.sensitive.areas for truth in truths}
         self.held: Floats = np.stack([signal.per_area(target.area_of, len(target.areas)) for signal in self.signals])
-        guarded = areas_of(sorted({a for areas in self.sensitive.values() for a in areas}), len(target.areas))
+        self.guarded = sorted({area for areas in self.sensitive.values() for area in areas})
+        guarded = np.isin(np.arange(len(target.areas)), self.guarded)
         self.suspected: Flags = np.any([signal.suspected for signal in self.signals], axis=0)
         marked = self.units.sums(self.suspected.astype(np.float64)) > 0
         partner = ~guarded[self.units.area_of]
@@ -107,17 +274,20 @@ class Planner:
         self.price: Floats = PASSED * largest_cost / np.array([signal.per_record for signal in self.signals])
         weights = np.stack([self.units.sums(signal.weights) for signal in self.signals])
         self.giver_weights, self.taker_weights = weights[:, self.givers], weights[:, self.takers]
-        self.targets = {
-            position: settings.targets[name]
-            for name, position in zip(settings.targets, area_indexes(target, list(settings.targets)), strict=True)
-        }
-        open_ = [target.areas[position] for position in self.targets if not guarded[position]]
-        if open_:
+        self.targets = self._targets(guarded)
+
+    def _targets(self, guarded: Flags) -> dict[int, float]:
+        """Return the declared targets by area; they are refused for areas that are not hidden."""
+        declared, names = self.settings.targets, self.target.areas
+        targets = dict(zip(area_indexes(self.target, list(declared)), declared.values(), strict=True))
+        others = [names[position] for position in targets if not guarded[position]]
+        if others:
             raise InputError(
-                f"the targets include {shortened(open_)}, which are not among the areas to hide",
-                expected="areas that must not be identified: " + shortened(np.array(target.areas)[guarded].tolist()),
+                f"the targets include {shortened(others)}, which are not among the areas to hide",
+                expected="areas that must not be identified: " + shortened(np.array(names)[guarded].tolist()),
                 remedy="name them under expert in [groups] as well",
             )
+        return targets
 
     def _drawn(self, count: int) -> Counts64:
         """Draw a number of the takers, as evenly from the areas as their numbers allow."""
@@ -133,31 +303,31 @@ class Planner:
 
         If there is none, attackers like the known ones are left out: many of them together can outweigh a known one.
         """
-        ways = [Way(level, slack) for slack in SLACKS]
+        ways = [(slack, RISING[0], True) for slack in SLACKS]
         if self.settings.method == "exact" and not self.known.all():
-            ways += [Way(level, slack, likes=False) for slack in SLACKS]
-        for way in ways:
-            swaps = self._swaps(way)
-            if swaps is not None:
-                return swaps, way.slack
-        return None
+            ways += [(slack, RISING[0], False) for slack in SLACKS]
+        return next(self._plans(level, ways), None)
 
     def others(self, level: float, slack: float) -> Iterator[tuple[SwapPlan, float]]:
         """Return other plans at a level: with looser caps, with fewer rising areas, or with known attackers only."""
         if self.settings.method == "memetic" or self.targets:
-            return
-        ways = [Way(level, other, RISING[0]) for other in SLACKS[:TIGHT] if other > slack]
-        ways += [Way(level, other, share) for share in RISING[1:] for other in SLACKS[:TIGHT]]
-        ways += [Way(level, other, share, likes=False) for share in RISING for other in SLACKS[:TIGHT]]
-        for way in ways:
-            swaps = self._swaps(way)
-            if swaps is not None:
-                yield swaps, way.slack
+            return iter(())
+        tight = SLACKS[:TIGHT]
+        ways = [(other, RISING[0], True) for other in tight if other > slack]
+        ways += [(other, share, True) for share in RISING[1:] for other in tight]
+        ways += [(other, share, False) for share in RISING for other in tight]
+        return self._plans(level, ways)
 
-    def _swaps(self, way: Way) -> SwapPlan | None:
-        if self.settings.method == "memetic":
-            return self._memetic(way.level, way.slack)
-        return self._exact(way)
+    def _plans(self, level: float, ways: Sequence[tuple[float, float, bool]]) -> Iterator[tuple[SwapPlan, float]]:
+        """Return the feasible plans with a slack of the caps and a share of rising areas, and with this slack.
+
+        The third part of a way is whether attackers like the known ones are bounded too.
+        """
+        for slack, share, likes in ways:
+            memetic = self.settings.method == "memetic"
+            swaps = self._memetic(level, slack) if memetic else self._exact(level, slack, share, likes=likes)
+            if swaps is not None:
+                yield swaps, slack
 
     def targeted(self, rate: float) -> SwapPlan:
         """Return targeted record swapping at a rate: units at risk swap with similar ones, whatever their group."""
@@ -184,10 +354,10 @@ class Planner:
         fall = fall_for(held, () if few or self.targets else mine, limit)
         return room_for(held, mine, sides, limit, slack, signal.per_record), fall
 
-    def _exact(self, way: Way) -> SwapPlan | None:
-        bounded = [number for number in range(len(self.signals)) if way.likes or self.known[number]]
+    def _exact(self, level: float, slack: float, share: float, *, likes: bool) -> SwapPlan | None:
+        bounded = [number for number in range(len(self.signals)) if likes or self.known[number]]
         price = np.where(self.known, np.inf, self.price)[bounded]
-        bounds = [self._bounds(number, way.level, way.slack, way.share) for number in bounded]
+        bounds = [self._bounds(number, level, slack, share) for number in bounded]
         room, fall = (np.stack([bound[side] for bound in bounds]) for side in (0, 1))
         floored = (fall < self.held[bounded]).any(axis=1)
         giver_weights, taker_weights = self.giver_weights[bounded], self.taker_weights[bounded]
@@ -226,15 +396,16 @@ class Planner:
                 "the memetic method moves single records", expected='method = "exact" where [groups] has a unit'
             )
         union = Signal("suspected", self.truths[0].group, self.suspected.astype(np.float64))
-        held = counted(union.per_area(self.target.area_of, len(self.target.areas)))
-        guarded = sorted({a for areas in self.sensitive.values() for a in areas})
+        signal = union.per_area(self.target.area_of, len(self.target.areas)).round()
+        held = signal.astype(np.int64)
+        guarded = self.guarded
         sides = self._sides(guarded, RISING[0])
-        aim = middle(held.astype(np.float64), guarded, sides)
-        limit = lowered(held.astype(np.float64), guarded, level, aim, self.targets)
+        aim = middle(signal, guarded, sides)
+        limit = lowered(signal, guarded, level, aim, self.targets)
         needed = np.zeros(len(held), np.int64)
         needed[guarded] = np.ceil(held[guarded] - limit[guarded] - 1e-9).astype(np.int64)
         caps = np.zeros(len(held), np.int64)
-        room = room_for(held.astype(np.float64), guarded, sides, limit, slack)
+        room = room_for(signal, guarded, sides, limit, slack)
         caps[self.receivers] = np.floor(room[self.receivers]).astype(np.int64)
         if caps.sum() < needed.sum():
             return None
@@ -247,8 +418,8 @@ class Planner:
             caps,
             float(self.influence.weights.sum()),
         )
-        search = Memetic(generations=self.settings.generations)
-        givers, takers = search.search(problem, np.random.default_rng(settings_of(self.study).attack.seed), self.stop)
+        rng = np.random.default_rng(settings_of(self.study).attack.seed)
+        givers, takers = search_swaps(problem, self.settings.generations, rng, self.stop)
         return self.between(self.givers[givers], self.takers[takers])
 
     def between(self, one: Counts64, two: Counts64, bound: float | None = None) -> SwapPlan:
@@ -262,15 +433,3 @@ class Planner:
         one, two = (np.searchsorted(self.target.rows, rows) for rows in (plan.givers, plan.takers))
         pairs = np.unique(np.stack([self.units.unit_of[one], self.units.unit_of[two]]), axis=1)
         return np.searchsorted(self.givers, pairs[0]), np.searchsorted(self.takers, pairs[1])
-
-
-def influence_of(study: Study, target: Microfile) -> Influence:
-    """Return the metric of a study: the number of different cells, or the influential metric."""
-    settings = settings_of(study)
-    attributes = settings.mapping().attributes
-    columns = settings.protect.columns or target.attributes
-    unknown = [name for name in columns if name not in attributes]
-    if unknown:
-        raise InputError(f"the metric names {shortened(unknown)}", expected="attributes of the mapping")
-    ordinal = [n for n in columns if attributes[n].ordinal] if settings.protect.metric == "influential" else []
-    return Influence(target, columns, ordinal, [attributes[name].weight for name in columns])

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -20,17 +22,17 @@ from sfumato.base.progress import Progress
 from sfumato.errors import InputError, StoppedError, UnreachableError
 from sfumato.methods.groups.attack.attack import Attack, Residual, Role, attack_with, residual_of
 from sfumato.methods.groups.attack.exposure import criteria_of
-from sfumato.methods.groups.files import Truth, read_whole_auxiliary, settings_of, truth_of
+from sfumato.methods.groups.files import Truth, read_auxiliary, settings_of, truth_of
+from sfumato.methods.groups.improve import Weights, edges_of, improve
 from sfumato.methods.groups.microfile import Microfile
 from sfumato.methods.groups.planner import Planner
 from sfumato.methods.groups.signals import imagined
 from sfumato.methods.groups.swapped import read_released
-from sfumato.methods.groups.swapping.improve import Weights, edges_of, improve
-from sfumato.methods.groups.swapping.transport import nearest_pairs
+from sfumato.methods.groups.transport import nearest_pairs
 from sfumato.methods.run import Run
 from sfumato.plans.swaps import SwapPlan
 from sfumato.study import Study
-from sfumato.study.groups import AttackerName, AuxiliarySettings
+from sfumato.study.groups import AttackerName
 
 NEAREST = 6  # partners of each giver in each area, besides those of the plan
 
@@ -40,45 +42,32 @@ def improved(planner: Planner, plan: SwapPlan, known: Sequence[Attack]) -> SwapP
 
     It is None if no step pays. No lower bound on the cost of such a plan is known.
     """
-    target, units = planner.target, planner.units
+    target, units, groups = planner.target, planner.units, [truth.group for truth in planner.truths]
     signals = imagined(target, planner.truths, known)
     if not signals:
         return None
     weights = np.stack([units.sums(signal.weights) for signal in signals], axis=1)
+    per_record = np.array([signal.per_record for signal in signals])
+    most = float((weights.sum(axis=0) / per_record).max())
+    sensitive = [planner.sensitive[group] for group in groups]
     giver_area, taker_area = units.area_of[planner.givers], units.area_of[planner.takers]
     one, two = planner.pairs_of(plan)
     givers, takers = nearest_pairs(planner.priced, taker_area, NEAREST)
     edges = edges_of(
         planner.priced, giver_area, taker_area, np.concatenate([givers, one]), np.concatenate([takers, two])
     )
+    # Edges are in the order of givers, then takers.
+    takers_of_all = len(planner.takers)
+    keys = np.repeat(np.arange(len(planner.givers)), np.diff(edges.start)) * takers_of_all + edges.taker
     used = np.full(len(planner.givers), -1, np.int64)
-    for giver, taker in zip(one.tolist(), two.tolist(), strict=True):
-        first, last = edges.start[giver], edges.start[giver + 1]
-        used[giver] = first + np.searchsorted(edges.taker[first:last], taker)
+    used[one] = np.searchsorted(keys, one * takers_of_all + two)
     moved = units.area_of.copy()
     moved[planner.givers[one]], moved[planner.takers[two]] = taker_area[two], giver_area[one]
     held: Floats = np.stack([np.bincount(moved, column, len(target.areas)) for column in weights.T]).astype(np.float64)
-    groups = [truth.group for truth in planner.truths]
-    per_record = np.array([signal.per_record for signal in signals])
-    made = improve(
-        edges,
-        Weights(
-            weights[planner.givers],
-            weights[planner.takers],
-            np.array([groups.index(signal.group) for signal in signals]),
-            per_record,
-        ),
-        held,
-        used,
-        criteria_of(
-            [planner.sensitive[group] for group in groups],
-            len(target.areas),
-            known[0].significance,
-            float((weights.sum(axis=0) / per_record).max()),
-        ),
-        planner.noise,
-        planner.stop,
-    )
+    group_of = np.array([groups.index(signal.group) for signal in signals])
+    shown = Weights(weights[planner.givers], weights[planner.takers], group_of, per_record)
+    criteria = criteria_of(sensitive, len(target.areas), known[0].significance, most)
+    made = improve(edges, shown, held, used, criteria, planner.noise, planner.stop)
     chosen = np.flatnonzero(made.used >= 0)
     if not len(chosen) or np.array_equal(made.used, used):
         return None
@@ -131,33 +120,20 @@ class Roles:
         self, files: Sequence[int], attackers: Sequence[AttackerName], seeds: Sequence[int], progress: Progress
     ) -> list[Attack]:
         attacks: list[Attack] = []
-        for number in files:
+        for number, truth, attacker in product(files, self.truths, attackers):
             one = self.settings.auxiliary[number]
-            for truth in self.truths:
-                for attacker in attackers:
-                    attacks += self._made(number, one, truth.group, attacker, seeds, progress)
+            if number not in self._read:
+                self._read[number] = read_auxiliary(self.study, one, self.target)
+            for seed in seeds:
+                try:
+                    attacks += attack_with(
+                        self.study, self.target, self._read[number], attacker, truth.group, [seed], progress
+                    )
+                except UnreachableError as error:
+                    self.silent[f"{attacker} from {one.title}, group {truth.group}"] = error
+                except StoppedError:
+                    raise StoppedError("interrupted while the attackers were learning; nothing was saved") from None
         return attacks
-
-    def _made(
-        self,
-        number: int,
-        one: AuxiliarySettings,
-        group: str,
-        attacker: str,
-        seeds: Sequence[int],
-        progress: Progress,
-    ) -> list[Attack]:
-        if number not in self._read:
-            self._read[number] = read_whole_auxiliary(self.study, one, self.target)
-        made: list[Attack] = []
-        for seed in seeds:
-            try:
-                made += attack_with(self.study, self.target, self._read[number], attacker, group, [seed], progress)
-            except UnreachableError as error:
-                self.silent[f"{attacker} from {one.title}, group {group}"] = error
-            except StoppedError:
-                raise StoppedError("interrupted while the attackers were learning; nothing was saved") from None
-        return made
 
     def _stop_requested(self, done: int, total: int) -> bool:
         """Return whether to stop. The answer is final once a model is ready, before the next one learns."""
@@ -191,12 +167,12 @@ class Level:
     @property
     def findings(self) -> int:
         """The sensitive areas still found, from above or from below, summed over known and fresh attacks."""
-        return sum(len(r.after.anyhow) for r in self.residual)
+        return sum(r.areas_after for r in self.residual)
 
     @property
     def sealed_findings(self) -> int:
         """The same over the held-out attacks."""
-        return sum(len(r.after.anyhow) for r in self.sealed)
+        return sum(r.areas_after for r in self.sealed)
 
     @property
     def near(self) -> int:
@@ -231,11 +207,6 @@ class Protection:
     def choice(self) -> Level:
         return self.levels[self.chosen]
 
-    @property
-    def holds(self) -> bool:
-        """Whether no held-out attack finds a sensitive area: by an outlier test or by rank, high or low."""
-        return self.choice.sealed_findings == 0
-
     def moved(self, level: Level | None = None) -> Microfile:
         """Return the file after the swaps of a level."""
         plan = (level or self.choice).plan
@@ -250,19 +221,21 @@ class Protection:
 
 def truths_of(study: Study, target: Microfile) -> tuple[Truth, ...]:
     """Return the truth of every group with areas to protect."""
-    groups = list(settings_of(study).mapping().vital)
-    truths = [truth_of(study, target, group) for group in groups]
-    if any(truth is None for truth in truths):
-        raise InputError(
-            f"{target.name} lacks the vital columns, so it is not known what to protect",
-            expected="the file as it was before they were removed",
-            remedy="protect first; the release leaves them out",
-        )
-    some = tuple(truth for truth in truths if truth is not None and truth.sensitive.areas)
+    truths: list[Truth] = []
+    for group in settings_of(study).mapping().vital:
+        truth = truth_of(study, target, group)
+        if truth is None:
+            raise InputError(
+                f"{target.name} lacks the vital columns, so it is not known what to protect",
+                expected="the file as it was before they were removed",
+                remedy="protect first; the release leaves them out",
+            )
+        truths.append(truth)
+    some = tuple(truth for truth in truths if truth.sensitive.areas)
     if not some:
-        if not any(t is not None and t.quantity.any() for t in truths):
+        if not any(truth.quantity.any() for truth in truths):
             flat = f"no record of {target.name} in range is in a group"
-        elif all(t is not None and np.ptp(t.quantity) == 0 for t in truths):
+        elif all(np.ptp(truth.quantity) == 0 for truth in truths):
             flat = "every area has the same number of members"
         else:
             flat = "no area stands out"
@@ -312,8 +285,7 @@ def _plans(
 ) -> tuple[list[Level], list[Level]]:
     """Return the plans of the front, and the baselines that were tried as well."""
     target, settings = planner.target, planner.settings
-    count = 1 if planner.targets else settings.levels
-    steps = [step / count for step in range(1, count + 1)]
+    steps = [1.0] if planner.targets else [step / settings.levels for step in range(1, settings.levels + 1)]
     levels: list[Level] = []
     # other plans do not count as steps of the progress
     planner.stop = lambda: run.tell(min(len(levels), len(steps)), len(steps))
@@ -336,12 +308,14 @@ def _plans(
         levels.append(attacked_again(target, level, nearest_plan, known, fresh))
     if planner.targets:  # a declared target is kept, whatever attackers find
         return levels, []
-    levels += _others(planner, levels[-1], known, fresh)
+    last, others = levels[-1], list[Level]()
+    with suppress(StoppedError):
+        for plan in planner.others(last.level, last.slack):
+            others.append(attacked_again(target, last.level, plan, known, fresh))
+    levels += others
     levels += _improved(planner, min(levels, key=Level.worth), known, fresh)
     baselines = [
-        replace(
-            attacked_again(target, 0.0, (planner.targeted(rate), 0.0), known, fresh), method=f"{TARGETED}, {rate:.0%}"
-        )
+        attacked_again(target, 0.0, (planner.targeted(rate), 0.0), known, fresh, f"{TARGETED}, {rate:.0%}")
         for rate in settings.swap_rates
     ]
     nothing = attacked_again(target, 0.0, (NOTHING, 0.0), known, fresh)
@@ -359,14 +333,19 @@ def worth_offering(levels: Sequence[Level], nothing: Level) -> list[Level]:
 
 
 def attacked_again(
-    target: Microfile, level: float, made: tuple[SwapPlan, float], known: Sequence[Attack], fresh: Sequence[Attack]
+    target: Microfile,
+    level: float,
+    made: tuple[SwapPlan, float],
+    known: Sequence[Attack],
+    fresh: Sequence[Attack],
+    method: str = LEAST_COST,
 ) -> Level:
     """Return a plan as a level, after new attacks on its file by known and fresh attackers."""
     plan, slack = made
     moved = target.with_areas(plan.moved(target.area_of, target.rows))
-    residual = tuple(residual_of(one, moved, "known") for one in known)
-    residual += tuple(residual_of(one, moved, "fresh") for one in fresh)
-    return Level(level, plan, slack, residual)
+    residual = [residual_of(one, moved, "known") for one in known]
+    residual += [residual_of(one, moved, "fresh") for one in fresh]
+    return Level(level, plan, slack, tuple(residual), method=method)
 
 
 def judged(level: Level, target: Microfile, sealed: Sequence[Attack]) -> Level:
@@ -375,28 +354,15 @@ def judged(level: Level, target: Microfile, sealed: Sequence[Attack]) -> Level:
     return replace(level, sealed=tuple(residual_of(one, moved, "sealed") for one in sealed))
 
 
-def _others(planner: Planner, best: Level, known: Sequence[Attack], fresh: Sequence[Attack]) -> list[Level]:
-    """Return other plans at the last level; fewer if interrupted."""
-    made: list[Level] = []
-    try:
-        for plan in planner.others(best.level, best.slack):
-            made.append(attacked_again(planner.target, best.level, plan, known, fresh))
-    except StoppedError:
-        pass
-    return made
-
-
 def _improved(planner: Planner, best: Level, known: Sequence[Attack], fresh: Sequence[Attack]) -> list[Level]:
     """Return the best level so far with an improved plan, unless asked to stop. The paper's method is not improved."""
-    if planner.settings.method == "memetic" or not compiling():
-        return []
-    try:
-        plan = improved(planner, best.plan, known)
-    except StoppedError:
-        return []
+    plan = None
+    if planner.settings.method != "memetic" and compiling():
+        with suppress(StoppedError):
+            plan = improved(planner, best.plan, known)
     if plan is None:
         return []
-    return [replace(attacked_again(planner.target, best.level, (plan, best.slack), known, fresh), method=IMPROVED)]
+    return [attacked_again(planner.target, best.level, (plan, best.slack), known, fresh, IMPROVED)]
 
 
 def as_far_as_possible(planner: Planner) -> tuple[float, tuple[SwapPlan, float] | None]:

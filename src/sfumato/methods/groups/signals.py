@@ -1,33 +1,71 @@
-"""The signals that a plan bounds in every area: true members, known attackers' sums, and sums of others like them.
+"""The signals that a plan bounds in every area, and the bounds: how far each must fall, and how far it may rise.
+
+Signals are the true members, known attackers' sums, and sums of others like them.
 
 An unknown attacker uses another threshold, and is more or less certain of the same people. So each known attacker with
 numerical grades has three variants: one that flags three times as many records, one that sums all grades, and one that
 is less certain, whose grades are the square roots. What all four reveal, other attackers reveal too.
 
-The second part ranks the released columns by how well they reveal the members, and what withholding or coarsening each
-one removes.
+A sensitive area is hidden if other areas have larger values. Some of the other areas, those with the largest values,
+rise like connected vessels with what leaves the sensitive ones and end above them. The rest stay low and end below.
+Sensitive areas fall to a third of the way from the low areas to the rising ones, and not far below that, because the
+lowest values are found too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from sfumato.base.arrays import Counts64, Flags, Floats
-from sfumato.errors import StudyError, shortened
+from sfumato.base.arrays import Codes, Flags, Floats
 from sfumato.methods.groups.attack.attack import Attack
-from sfumato.methods.groups.attack.learners import average_precision, fit, graded_by
 from sfumato.methods.groups.files import Truth
-from sfumato.methods.groups.microfile import Microfile, Wide
-from sfumato.methods.groups.swapping.bounds import Signal
+from sfumato.methods.groups.microfile import Microfile
 
 WIDER = 3  # multiple of the flagged records, to bound an attacker that flags more
 HESITANT = 0.5  # the power of the grades of a less certain attacker
 THRESHOLDS = (0.5, 1.7, WIDER)  # multiples of the flagged records that attackers with other limits flag
 AGREED = (0.5, 1.0, 2.0)  # the same for what attackers agree on
+RISING = (0.7, 0.5)  # shares of the other areas that rise; the first is the usual one
+SLACKS = (0.3, 0.6, 1.2, 2.4, np.inf)
+SPARE = 0.05
+STILL = 0.1  # the gain allowed in low areas: of a record, and of the level of the others times the slack
+FLOOR = 0.5  # least value of a sensitive area, as a share of its largest
+# Share of the way from the low areas to the rising ones: a single larger area is not enough to hide.
+AIM = 1 / 3
+FEW = 1.5  # records: if the middle is less, a sensitive area should have none
+LIFT = 4.0  # multiple of the mean weight from which a record is suspected if every record has a weight
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A sum per area of an attacker, or of the truth: a weight for each record.
+
+    A signal that `marks` suspects the records with a positive weight. If every record has a weight, the suspected
+    records are those with several times the mean.
+    """
+
+    name: str
+    group: str
+    weights: Floats
+    marks: bool = True
+
+    @property
+    def suspected(self) -> Flags:
+        """The records that an attacker with this signal would suspect."""
+        least = 0.0 if self.marks else LIFT * float(self.weights.mean())
+        return self.weights > least
+
+    @property
+    def per_record(self) -> float:
+        """The contribution of one record: the mean weight, weighted by the weights."""
+        total = float(self.weights.sum())
+        return float((self.weights * self.weights).sum() / total) if total > 0 else 1.0
+
+    def per_area(self, area_of: Codes, areas: int) -> Floats:
+        return np.bincount(area_of, self.weights, minlength=areas).astype(np.float64)
 
 
 def signals_of(
@@ -47,7 +85,7 @@ def signals_of(
     signals = [Signal("truth", t.group, target.members[t.group].astype(np.float64)) for t in truths]
     used = [one for one in known if not counted_only or one.model.threshold > 0]
     for some in _by(used, lambda one: (one.model.attacker, one.auxiliary, one.group)):
-        made = [_counted(some)] if counted_only else alike(some)[: None if likes else 1]
+        made = alike(some, counted_only=counted_only)[: None if likes else 1]
         for signal in made:
             # A signal that is bounded twice would only make the program larger.
             if not any(
@@ -57,15 +95,15 @@ def signals_of(
     return signals
 
 
-def alike(some: Sequence[Attack]) -> list[Signal]:
+def alike(some: Sequence[Attack], *, counted_only: bool = False) -> list[Signal]:
     """Return the mean signal of one attacker over its seeds, and those of its variants. Rules have no variants."""
     first = some[0]
     marks, name = first.model.threshold > 0, f"{first.model.attacker} from {first.auxiliary}"
-    signals = [Signal(name, first.group, _mean([np.where(one.flagged, one.grades, 0.0) for one in some]), marks)]
-    if not first.model.graded:
+    signals = [Signal(name, first.group, _mean([one.flagged if counted_only else one.marked for one in some]), marks)]
+    if counted_only or not first.model.graded:
         return signals
     if marks:
-        wider = _mean([_wider(one) for one in some])
+        wider = _mean([_flagging(one, WIDER) for one in some])
         signals.append(Signal(f"{name}, {WIDER} times as many", first.group, wider))
         signals.append(Signal(f"{name}, all grades", first.group, _mean([one.grades for one in some]), marks=False))
     if not (marks and first.model.everything):  # the attacker that sums all grades has this variant
@@ -83,17 +121,17 @@ def imagined(target: Microfile, truths: Sequence[Truth], known: Sequence[Attack]
     """
     signals = signals_of(target, truths, known, likes=True)
     for one in known:
-        made = [np.where(one.flagged, one.grades, 0.0)]
+        made = [one.marked]
         if one.model.graded:
             if one.model.threshold > 0:
-                made += [_first(one.grades, times * max(int(one.flagged.sum()), 1)) for times in THRESHOLDS]
+                made += [_flagging(one, times) for times in THRESHOLDS]
                 made += [one.grades] if not one.model.everything else []
             made += [one.grades**HESITANT] if (one.model.threshold > 0) != one.model.everything else []
         signals += [Signal(one.model.attacker, one.group, weights) for weights in made]
     for some in _by(known, lambda one: (one.model.attacker, one.auxiliary, one.group)):
         if not some[0].model.graded:
-            flagged = [np.where(one.flagged, one.grades, 0.0) for one in some]
-            signals += [Signal(some[0].model.attacker, some[0].group, f(flagged, axis=0)) for f in (np.min, np.max)]
+            marked = [one.marked for one in some]
+            signals += [Signal(some[0].model.attacker, some[0].group, f(marked, axis=0)) for f in (np.min, np.max)]
     for some in _by(known, lambda one: (one.auxiliary, one.group)):
         some = [one for one in some if one.model.graded and one.model.threshold > 0]
         if some:
@@ -112,14 +150,9 @@ def _by(known: Sequence[Attack], key: Callable[[Attack], tuple[str, ...]]) -> li
     return list(groups.values())
 
 
-def _counted(some: Sequence[Attack]) -> Signal:
-    first = some[0]
-    return Signal(f"{first.model.attacker} from {first.auxiliary}", first.group, _mean([one.flagged for one in some]))
-
-
-def _wider(one: Attack) -> Floats:
-    """Return the grades of WIDER times as many records as are flagged, the best first."""
-    return _first(one.grades, WIDER * max(int(one.flagged.sum()), 1))
+def _flagging(one: Attack, times: float) -> Floats:
+    """Return the best grades, of a multiple of the number of flagged records."""
+    return _first(one.grades, times * max(int(one.flagged.sum()), 1))
 
 
 def _first(grades: Floats, count: float) -> Floats:
@@ -137,147 +170,120 @@ def _mean(weights: Sequence[np.ndarray]) -> Floats:
     return mean
 
 
-FINE, COARSE = 50, 4  # groups of a column with many values, and of a coarsened one
-SHUFFLES = 2
+def water_level(held: Floats, amount: float) -> float:
+    """Return the level at which connected vessels with these contents take in an amount together.
+
+    >>> water_level(np.array([1.0, 2.0, 9.0]), 5.0)
+    4.0
+    """
+    # The fullest vessels take nothing in: add vessels in rising order until the next one is above the level.
+    ordered = np.sort(held)
+    for count in range(1, len(ordered) + 1):
+        level = (ordered[:count].sum() + amount) / count
+        if count == len(ordered) or level <= ordered[count]:
+            return float(level)
+    return float(amount)
 
 
 @dataclass(frozen=True)
-class Telling:
-    """How well a column reveals the members of a group: the average precision of the column, and of four groups of it.
+class Sides:
+    """The areas that are not sensitive, in two parts: those that rise, and those that stay low."""
 
-    The third figure is the loss of the attacker with all columns if this one is withheld.
+    rising: Flags
+    staying: Flags
+
+    @property
+    def both(self) -> Flags:
+        return self.rising | self.staying
+
+
+def sides_of(held: Floats, receivers: Flags, sensitive: int, share: float) -> Sides:
+    """Return which share of the receivers rises: those with the largest signals, if possible more than are sensitive.
+
+    >>> sides = sides_of(np.array([[9.0, 0, 5, 1, 4]]), np.array([False, True, True, True, True]), 1, 0.5)
+    >>> np.flatnonzero(sides.rising).tolist(), np.flatnonzero(sides.staying).tolist()
+    ([2, 4], [1, 3])
     """
-
-    column: str
-    alone: float
-    coarsened: float
-    withheld: float | None
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "column": self.column,
-            "alone": round(self.alone, 4),
-            "coarsening_takes": round(max(self.alone - self.coarsened, 0.0), 4),
-            "withholding_takes": None if self.withheld is None else round(self.withheld, 4),
-        }
+    listed = np.flatnonzero(receivers)
+    relative = (held / np.maximum(held.mean(axis=1, keepdims=True), 1e-12)).mean(axis=0)
+    # More areas must rise than are sensitive, or the sensitive ones are still among the first by rank.
+    count = min(max(int(np.ceil(share * len(listed) - 1e-9)), sensitive + 1), len(listed))
+    order = listed[np.argsort(-relative[listed].round(9), kind="stable")]
+    rising = np.isin(np.arange(held.shape[1]), order[:count])
+    return Sides(rising, receivers & ~rising)
 
 
-def alone(codes: Counts64, members: Flags) -> float:
-    """Return the average precision of the members' share among the records with the same value in the other half.
+def middle(held: Floats, sensitive: Sequence[int], sides: Sides, aim: float = AIM) -> float:
+    """Return the value of each sensitive area at a share of the way from the low areas to the rising ones.
 
-    Halves are every other member and every other non-member, so the figure depends on the order of the records. A value
-    that occurs only once reveals nothing.
+    The rising areas share evenly their own amount and what leaves the sensitive areas.
 
-    >>> round(alone(np.array([0, 0, 0, 1, 1, 1, 1, 1]), np.array([1, 1, 0, 0, 0, 0, 0, 0], bool)), 2)
-    0.58
+    >>> sides = Sides(np.array([False, False, True, True]), np.array([False, True, False, False]))
+    >>> middle(np.array([20.0, 1, 2, 2]), [0], sides), round(middle(np.array([20.0, 1, 2, 2]), [0], sides, 0.5), 6)
+    (4.0, 5.2)
     """
-    half = np.zeros(len(members), np.bool_)
-    for kind in (np.flatnonzero(members), np.flatnonzero(~members)):
-        half[kind[::2]] = True
-    grades = np.zeros(len(members))
-    base, size = float(members.mean()), int(codes.max(initial=0)) + 1
-    for learned in (half, ~half):
-        hit = np.bincount(codes[learned & members], minlength=size)
-        seen = np.bincount(codes[learned], minlength=size)
-        grades[~learned] = ((hit + base) / (seen + 1))[codes[~learned]]
-    return average_precision(members, grades)
+    rising = int(sides.rising.sum())
+    if not rising:
+        return 0.0
+    low = float(held[sides.staying].mean()) if sides.staying.any() else 0.0
+    shared = float(held[list(sensitive)].sum() + held[sides.rising].sum())
+    return (low * (1 - aim) * rising + aim * shared) / (rising + aim * len(sensitive))
 
 
-def grouped(wide: Wide, column: int, limit: int) -> Counts64:
-    """Return a column in a limited number of groups: quantiles of a number, the most frequent values of text.
+def lowered(
+    held: Floats, sensitive: Sequence[int], level: float, aim: float, targets: Mapping[int, float] | None = None
+) -> Floats:
+    """Return the largest value of each sensitive area: `level` of the way to its target, or to a common aim.
 
-    Missing values are one group.
+    >>> held = np.array([4.0, 0, 0])
+    >>> lowered(held, [0], 0.5, 1.0).tolist(), lowered(held, [0], 1.0, 1.0, {0: 3.0}).tolist()
+    ([2.5, 0.0, 0.0], [3.0, 0.0, 0.0])
     """
-    codes, values = wide.codes[column].astype(np.int64), wide.values[column]
-    missing = codes < 0
-    if len(values) > limit:
-        counts = np.bincount(codes[~missing], minlength=len(values))
-        if values.dtype.kind == "f":
-            middle = np.cumsum(counts) - counts / 2
-            group_of = np.minimum((middle * limit / max(counts.sum(), 1)).astype(np.int64), limit - 1)
-        else:
-            group_of = np.full(len(values), limit - 1, np.int64)
-            group_of[np.argsort(-counts, kind="stable")[: limit - 1]] = np.arange(limit - 1)
-        codes = np.where(missing, -1, group_of[codes])
-    numbered: Counts64 = codes + 1
-    return numbered
+    limits = held.copy()
+    for area in sensitive:
+        goal = aim if not targets else targets.get(area, np.inf)
+        if held[area] > goal:
+            limits[area] = held[area] - level * (held[area] - goal)
+    return limits
 
 
-def refuse_naming(target: Microfile, basic: Collection[str], limit: float) -> None:
-    """Raise if a released column nearly names a group: its average precision exceeds the limit.
+def room_for(
+    held: Floats, sensitive: Sequence[int], sides: Sides, limits: Floats, slack: float, per_record: float = 1.0
+) -> Floats:
+    """Return by how much a signal may grow in each area; negative if it must fall."""
+    room = limits - held
+    if np.isinf(slack) or not sides.rising.any():
+        room[sides.both] = held.sum() + 1.0
+        return room
+    moved = float((held - limits)[list(sensitive)].sum())
+    level = water_level(held[sides.rising], moved)
+    # A cap on each rising area, so that no new area stands out instead of the hidden one.
+    caps = np.maximum(held[sides.rising], level * (1 + slack) + 1)
+    room[sides.rising] = caps - held[sides.rising]
+    room[sides.staying] = STILL * (per_record + slack * level)
+    return room
 
-    Attributes that attackers learn from are not checked, because the protection is made against them.
+
+def fall_for(held: Floats, sensitive: Sequence[int], limits: Floats) -> Floats:
+    """Return by how much a signal may fall in each area: to 0, but in sensitive areas not far below their limits.
+
+    >>> fall_for(np.array([10.0, 3.0]), [0], np.array([4.0, 3.0])).tolist()
+    [8.0, 3.0]
     """
-    wide = target.wide
-    if wide is None:
-        return
-    for group, members in target.members.items():
-        if not members.any():
-            continue
-        named = {
-            name: precision
-            for i, name in enumerate(wide.names)
-            if name not in basic and (precision := alone(grouped(wide, i, FINE), members)) > limit
-        }
-        if named:
-            listed = [f"{name} ({precision:.2f})" for name, precision in named.items()]
-            raise StudyError(
-                f"released columns nearly name the group {group}: {shortened(listed)}",
-                expected=f"an average precision of at most naming = {limit:g} under [groups] for each column alone",
-                remedy=f"withhold = [{', '.join(map(repr, named))}] under [groups]".replace("'", '"'),
-            )
+    fall, mine = held.copy(), list(sensitive)
+    fall[mine] = np.maximum(held[mine] - FLOOR * limits[mine], 0.0)
+    return fall
 
 
-def singly(target: Microfile, group: str, limit: int) -> list[dict[str, Any]]:
-    """Return the columns that reveal most of a group by themselves, and what coarsening removes."""
-    wide, members = target.wide, target.members[group]
-    if wide is None or not members.any():
-        return []
-    precision = [alone(grouped(wide, i, FINE), members) for i in range(len(wide.names))]
-    order = sorted(range(len(wide.names)), key=lambda i: (-precision[i], wide.names[i]))[:limit]
-    listed = [Telling(wide.names[i], precision[i], alone(grouped(wide, i, COARSE), members), None) for i in order]
-    return [one.as_dict() for one in listed]
+def reachable(limits: Floats, held: Floats, sensitive: Sequence[int], leaving: Floats, coming: float) -> Floats:
+    """Return limits that swaps can reach, given the weights that givers can take away and partners bring.
 
+    `leaving` is the weight of the givers of each area, and `coming` the weight of their partners as a share of it. A
+    little is left over, since a partner cannot be divided.
 
-def ranked(target: Microfile, group: str, seed: int, limit: int = 25) -> list[Telling]:
-    """Return the columns that reveal most of a group, the best first.
-
-    The effect of withholding is measured by shuffling the column for a boosted attacker with all columns. This attacker
-    learned from every other record of the file itself, so that one that learned elsewhere can hardly do better.
+    >>> reachable(np.array([1.0, 9.0]), np.array([10.0, 5.0]), [0], np.array([6.0, 0.0]), 0.1).round(2).tolist()
+    [4.9, 9.0]
     """
-    wide, members = target.wide, target.members[group]
-    if wide is None or not members.any():
-        return []
-    singles = [alone(grouped(wide, i, FINE), members) for i in range(len(wide.names))]
-    order = sorted(range(len(wide.names)), key=lambda i: (-singles[i], wide.names[i]))[:limit]
-    taken = _withheld(wide, members, order, seed)
-    listed = [Telling(wide.names[i], singles[i], alone(grouped(wide, i, COARSE), members), taken[i]) for i in order]
-    return sorted(listed, key=lambda one: -max(one.alone, one.withheld or 0.0))
-
-
-def _withheld(wide: Wide, members: Flags, asked: Sequence[int], seed: int) -> dict[int, float]:
-    """Return, for some columns, the fall of the average precision on the other half if the column is shuffled there."""
-    rng = np.random.default_rng(seed)
-    matrix = wide.numbers(wide)
-    usable = [i for i, values in enumerate(wide.values) if len(values) > 1]
-    half = np.zeros(len(members), np.bool_)
-    for kind in (np.flatnonzero(members), np.flatnonzero(~members)):
-        half[kind[::2]] = True
-    if not usable or not (members & half).any() or not (members & ~half).any():
-        return dict.fromkeys(asked, 0.0)
-    learned: Floats = matrix[:, usable]
-    fitted, prepared = fit("boosted", learned[half], members[half], seed)
-    held, truth = learned[~half], members[~half]
-    full = average_precision(truth, graded_by(fitted, held, prepared))
-    taken = dict.fromkeys(asked, 0.0)
-    for j, i in enumerate(usable):
-        if i not in taken:
-            continue
-        falls = []
-        for _ in range(SHUFFLES):
-            kept = held[:, j].copy()
-            held[:, j] = rng.permutation(kept)
-            falls.append(full - average_precision(truth, graded_by(fitted, held, prepared)))
-            held[:, j] = kept
-        taken[i] = float(np.mean(falls))
-    return taken
+    reached, mine = limits.copy(), list(sensitive)
+    reached[mine] = np.maximum(limits[mine], held[mine] - (1 - coming - SPARE) * leaving[mine])
+    return reached

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,8 +19,7 @@ from sfumato.data.source import Column, Source
 from sfumato.errors import DataError, StudyError, counted, nearest, shortened
 from sfumato.methods.groups.files import read_whole, settings_of
 from sfumato.methods.groups.microfile import Microfile, meets
-from sfumato.methods.groups.signals import refuse_naming
-from sfumato.methods.groups.telling import following_columns, refuse_marked
+from sfumato.methods.groups.revealing import following_columns, refuse_marked, refuse_naming
 from sfumato.plans.swaps import SwapPlan
 from sfumato.release.format import raw_cell
 from sfumato.study import Study
@@ -28,24 +28,30 @@ from sfumato.study.groups import GroupsSettings
 
 
 @dataclass(frozen=True)
-class Swapped:
-    """The file to release: the columns, which of them are exchanged, and how many rows there are."""
+class Released:
+    """The columns of a release, and those of them that are exchanged with the area."""
 
-    source: Source
-    target: Source
     columns: tuple[Column, ...]
     exchanged: frozenset[str]
-    rows: int
-    swaps: int
+
+    @property
+    def stay(self) -> list[Column]:
+        """The columns that stay with their records: all that attackers can learn from."""
+        return [column for column in self.columns if column.name not in self.exchanged]
 
     @property
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
 
-    @property
-    def coded(self) -> frozenset[str]:
-        """Always empty: no column is generalized."""
-        return frozenset()
+
+@dataclass(frozen=True)
+class Swapped(Released):
+    """The file to release, and how many rows it has. No column is generalized, so none is `coded`."""
+
+    source: Source
+    target: Source
+    rows: int
+    coded: ClassVar[frozenset[str]] = frozenset()
 
     def sql(self, mark: bool = False) -> str:
         """Return the released rows. Their columns are `c0`, `c1`, … and, for internal use, `swapped`."""
@@ -61,19 +67,6 @@ class Swapped:
             f"SELECT {', '.join(cells)} FROM held AS r LEFT JOIN swaps AS s ON r.r = s.r "
             f"LEFT JOIN held AS p ON p.r = s.partner"
         )
-
-
-@dataclass(frozen=True)
-class Released:
-    """The columns of a release, and those of them that are exchanged with the area."""
-
-    columns: tuple[Column, ...]
-    exchanged: frozenset[str]
-
-    @property
-    def stay(self) -> list[Column]:
-        """The columns that stay with their records: all that attackers can learn from."""
-        return [column for column in self.columns if column.name not in self.exchanged]
 
 
 def released_columns(engine: Engine, source: Source, study: Study, settings: GroupsSettings) -> Released:
@@ -141,7 +134,7 @@ def exchange(
     count = int(engine.rows("SELECT count(*) FROM held")[0][0])
     if len(rows) and int(rows.max()) >= count:
         raise DataError("the plan swaps rows that are not in the file", expected="the file that was protected")
-    swapped = Swapped(source, target, released.columns, released.exchanged, count, plan.swaps)
+    swapped = Swapped(released.columns, released.exchanged, source, target, count)
     # As columns of the released rows, whose positions differ from those in the source.
     cells = {c.name: f"coalesce({cleaned(source, replace(c, position=i))}, '')" for i, c in enumerate(released.columns)}
     area = [cells[name] for name in mapping.area if name in cells]
@@ -154,10 +147,11 @@ def exchange(
 
 def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> set[str]:
     """Return the columns that are not released: vital, withheld, identifying and dropped ones."""
-    vital = set(vital_columns(settings.mapping()))
+    mapping = settings.mapping()
+    vital = set(vital_columns(mapping))
     declared = {name: column.role for name, column in study.columns.items()}
-    held = vital - set(settings.withhold)
-    kept = [name for name in sorted(held) if name in declared and declared[name].released]
+    held = sorted(vital - set(settings.withhold))
+    kept = [name for name in held if name in declared and declared[name].released]
     if kept:
         raise StudyError(
             f"the vital columns {shortened(kept)} are declared for release, and a file that has them names the group",
@@ -172,9 +166,11 @@ def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> 
             remedy=nearest(unknown[0], source.names),
         )
     dropped = {name for name, role in declared.items() if not role.released}
-    usual = set(settings.mapping().usually_withheld) & set(source.names)
+    usual = set(mapping.usually_withheld) & set(source.names)
     withheld = vital | set(settings.withhold) | dropped | usual
-    undecided = _undecided(study, settings, source, withheld)
+    moved = {*mapping.area, *settings.swap, *mapping.usually_swapped}
+    named = withheld | moved | declared.keys() | basic_columns(settings)
+    undecided = [name for name in source.names if name not in named]
     # A column that was forgotten may reveal the group, so neither releasing nor withholding it is a default.
     if undecided and settings.other_columns is None:
         raise StudyError(
@@ -186,12 +182,16 @@ def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> 
     return withheld | (set(undecided) if settings.other_columns == "withhold" else set())
 
 
-def _undecided(study: Study, settings: GroupsSettings, source: Source, withheld: set[str]) -> list[str]:
-    """Return the columns that the run file does not name."""
-    mapping = settings.mapping()
-    read = {name for attribute in mapping.attributes.values() for name in attribute.columns}
-    named = {*study.columns, *mapping.area, *settings.swap, *mapping.usually_swapped, *read, *withheld}
-    return [name for name in source.names if name not in named]
+def changed_marginals(engine: Engine, source: Source, written: Source, names: Sequence[str]) -> list[str]:
+    """Return the columns whose value counts in the written file differ from the source."""
+    _side_by_side(engine, source, written)
+    return [name for name in names if _differing(engine, source, written, [name])]
+
+
+def differing_parts(engine: Engine, source: Source, written: Source, names: Sequence[str]) -> int:
+    """Return the rows of two files that are in only one of them, compared in some columns."""
+    _side_by_side(engine, source, written)
+    return _differing(engine, source, written, names)
 
 
 def _side_by_side(engine: Engine, source: Source, written: Source) -> None:
@@ -201,25 +201,7 @@ def _side_by_side(engine: Engine, source: Source, written: Source) -> None:
         engine.run(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM {name}_file")
 
 
-def changed_marginals(engine: Engine, source: Source, written: Source, names: Sequence[str]) -> list[str]:
-    """Return the columns whose value counts in the written file differ from the source."""
-    _side_by_side(engine, source, written)
-    changed = []
-    for name in names:
-        one, two = source.column(name), written.column(name)
-        both = (
-            f"SELECT coalesce({cleaned(source, one)}, '') AS v, 1 AS side FROM before "
-            f"UNION ALL SELECT coalesce({cleaned(written, two)}, '') AS v, -1 AS side FROM after"
-        )
-        differing = engine.rows(f"SELECT count(*) FROM (SELECT v FROM ({both}) GROUP BY v HAVING sum(side) <> 0)")
-        if differing[0][0]:
-            changed.append(name)
-    return changed
-
-
-def differing_parts(engine: Engine, source: Source, written: Source, names: Sequence[str]) -> int:
-    """Return the rows of two files that are in only one of them, compared in some columns."""
-    _side_by_side(engine, source, written)
+def _differing(engine: Engine, source: Source, written: Source, names: Sequence[str]) -> int:
     parts = []
     for view, file, side in (("before", source, 1), ("after", written, -1)):
         cells = [f"coalesce({cleaned(file, file.column(name))}, '') AS c{i}" for i, name in enumerate(names)]

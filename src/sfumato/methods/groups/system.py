@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sfumato.base.progress import stage
 from sfumato.base.text import number
@@ -13,8 +13,9 @@ from sfumato.decide.pick import Choice
 from sfumato.errors import shortened
 from sfumato.front import Front
 from sfumato.methods.apply_options import Applying
-from sfumato.methods.groups.attack.learners import ALL
-from sfumato.methods.groups.front import front_of, report_of, swaps_of
+from sfumato.methods.groups.attack.attackers import ALL
+from sfumato.methods.groups.front import Report, front_of, report_of, swaps_of
+from sfumato.methods.groups.pages import protection_page
 from sfumato.methods.groups.release import SWAPS, protection_draft
 from sfumato.methods.groups.search import protect
 from sfumato.methods.run import Run
@@ -29,7 +30,7 @@ from sfumato.tables.frequency import FrequencyTable
 TELLING = 5  # columns that a verdict names
 
 
-def verdict_of(report: Mapping[str, Any]) -> str:
+def verdict_of(report: Report) -> str:
     """Return the verdict of the held-out attacks on the chosen point.
 
     If they find an area, it also names the point after which they find least.
@@ -51,11 +52,11 @@ def verdict_of(report: Mapping[str, Any]) -> str:
     )
 
 
-def _finding(point: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _finding(point: Report) -> list[Report]:
     return [row for row in point["residual"] if row["role"] == "sealed" and row["areas_after"]]
 
 
-def _finders(point: Mapping[str, Any]) -> str:
+def _finders(point: Report) -> str:
     """Return who finds an area, and whether from below only."""
     named = [
         f"{row['attacker']} from {row['auxiliary']}{' (from below)' if row['low_after'] == row['areas_after'] else ''}"
@@ -64,7 +65,7 @@ def _finders(point: Mapping[str, Any]) -> str:
     return f"by {shortened(list(dict.fromkeys(named)))}"
 
 
-def _remedy(report: Mapping[str, Any], point: Mapping[str, Any]) -> str:
+def _remedy(report: Report, point: Report) -> str:
     """Return what may help against the attackers that find an area. Only some of them use columns to withhold."""
     if any(ALL in row["attacker"] for row in _finding(point)):
         columns = dict.fromkeys(one["column"] for some in report["telling"].values() for one in some[:TELLING])
@@ -143,8 +144,6 @@ class Groups:
         compare: tuple[int, int] | None,  # noqa: ARG002
         table: FrequencyTable | None = None,  # noqa: ARG002
     ) -> str:
-        from sfumato.methods.groups.pages import protection_page
-
         return protection_page(report_of(front, chosen))
 
     def columns(self, front: Front) -> Mapping[str, list[str]]:

@@ -5,38 +5,35 @@ The residual risk compares what an attack finds before and after protection.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from sfumato.base.arrays import Floats
+from sfumato.base.arrays import Counts64, Flags, Floats
 from sfumato.base.progress import Progress
 from sfumato.errors import DataError, StoppedError, StudyError, nearest
-from sfumato.methods.groups.attack.attackers import Model, RuleModel, learn
-from sfumato.methods.groups.attack.learners import ALL, TableModel, average_precision
+from sfumato.methods.groups.attack.attackers import ALL, Model, RuleModel, TableModel, average_precision, learn
 from sfumato.methods.groups.attack.outliers import (
     WAYS,
     Findings,
     Outliers,
     Sensitive,
+    by_scales,
     compared,
-    find_outliers,
     findings,
     ranks,
     ratios,
+    spearman,
 )
-from sfumato.methods.groups.attack.rule_walk import Stop
 from sfumato.methods.groups.files import (
     Truth,
     auxiliary_settings,
     read_auxiliary,
     read_target,
     read_whole,
-    read_whole_auxiliary,
     settings_of,
     truth_of,
     variables_for,
@@ -59,9 +56,14 @@ class Attack:
     significance: float
 
     @property
-    def flagged(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def flagged(self) -> Flags:
         """The records that count as members."""
         return self.grades >= self.model.threshold
+
+    @property
+    def marked(self) -> Floats:
+        """The grades of the flagged records, 0 for others."""
+        return np.where(self.flagged, self.grades, 0.0)
 
     def fuzzy(self, target: Microfile | None = None) -> Floats:
         """Return the sum of the grades of flagged records per area (equation 9), independent of the record order."""
@@ -70,10 +72,10 @@ class Attack:
         order = np.argsort(grades, kind="stable")
         return np.bincount(where[order], grades[order], minlength=len(self.target.areas)).astype(np.float64)
 
-    def crisp(self, target: Microfile | None = None) -> Floats:
+    def crisp(self) -> Counts64:
         """Return the number of flagged records per area (equation 17)."""
-        where = (target or self.target).area_of[self.flagged]
-        return np.bincount(where, minlength=len(self.target.areas)).astype(np.float64)
+        where = self.target.area_of[self.flagged]
+        return np.bincount(where, minlength=len(self.target.areas)).astype(np.int64)
 
     @property
     def sensitive(self) -> Sensitive:
@@ -112,49 +114,47 @@ class Attack:
 
     def as_dict(self) -> dict[str, object]:
         """Return the attack as `sfumato groups attack --json` prints it."""
-        target, truth = self.target, self.truth
-        fuzzy, crisp, sizes = self.fuzzy(), self.crisp(), target.sizes()
+        target, truth, fuzzy, sizes = self.target, self.truth, self.fuzzy(), self.target.sizes()
+        unknown = [None] * len(sizes)
         share = np.divide(fuzzy, sizes, out=np.zeros(len(fuzzy)), where=sizes > 0)
-        findings, names = self.findings(), np.array(target.areas)
-        rank, ratio = ranks(fuzzy), ratios(fuzzy)
-        areas = [
-            {
-                "area": area,
-                "q": int(truth.quantity[i]) if truth else None,
-                "auxiliary": float(fuzzy[i]),
-                "crisp": int(crisp[i]),
-                "rank": rank[i],
-                "ratio": ratio[i],
-                "records": int(sizes[i]),
-                "concentration": float(share[i]),
-                "q_all_rows": int(target.everyone[self.group][i]) if truth else None,
-            }
-            for i, area in enumerate(target.areas)
-        ]
-        outliers: dict[str, Any] = {
-            "auxiliary": {scale: _listed(o, names) for scale, o in findings.outliers.items()},
-            "concentration": {
-                scale: _listed(find_outliers(share, self.significance, scale), names) for scale in ("hinges", "mad")
-            },
+        columns: dict[str, Sequence[object]] = {
+            "area": target.areas,
+            "q": truth.quantity.astype(int).tolist() if truth else unknown,
+            "auxiliary": fuzzy.tolist(),
+            "crisp": self.crisp().tolist(),
+            "rank": ranks(fuzzy),
+            "ratio": ratios(fuzzy),
+            "records": sizes.tolist(),
+            "concentration": share.tolist(),
+            "q_all_rows": target.everyone[self.group].tolist() if truth else unknown,
         }
-        result: dict[str, Any] = {
+        findings = self.findings()
+        outliers: dict[str, object] = {
+            "auxiliary": self._named(findings.outliers),
+            "concentration": self._named(by_scales(share, self.significance)),
+        }
+        if truth:
+            outliers["true"] = self._named(truth.sensitive.outliers)
+            outliers["sensitive"] = [target.areas[i] for i in truth.sensitive.areas]
+            outliers["excluded"] = [target.areas[i] for i in truth.sensitive.excluded]
+        return {
             "attacker": self.model.attacker,
             "auxiliary": self.auxiliary,
             "group": self.group,
             "seed": self.seed,
             "model": dict(self.model.about),
             "rules": self.model.listed() if isinstance(self.model, RuleModel) else [],
-            "areas": areas,
+            "areas": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
             "outliers": outliers,
-            "adequacy": None,
+            "adequacy": compared(truth.quantity, findings) | {"average_precision": self.precision} if truth else None,
         }
-        if truth:
-            sensitive = truth.sensitive
-            outliers["true"] = {scale: _listed(o, names) for scale, o in sensitive.outliers.items()}
-            outliers["sensitive"] = names[list(sensitive.areas)].tolist()
-            outliers["excluded"] = names[list(sensitive.excluded)].tolist()
-            result["adequacy"] = compared(truth.quantity, findings) | {"average_precision": self.precision}
-        return result
+
+    def _named(self, outliers: Mapping[str, Outliers]) -> dict[str, dict[str, object]]:
+        names = self.target.areas
+        return {
+            scale: {"high": [names[i] for i in one.high], "low": [names[i] for i in one.low], "scale": one.scale}
+            for scale, one in outliers.items()
+        }
 
     @property
     def precision(self) -> float | None:
@@ -168,12 +168,12 @@ class Attack:
         findings = self.findings()
         entries: dict[str, Any] = {"attacker": self.model.attacker, "auxiliary": self.auxiliary, "seed": self.seed}
         if self.truth:
-            about = compared(self.truth.quantity, findings)
+            ranked = ranks(findings.signal)
             entries |= {
                 "undisclosed": {way: findings.adequacy[way].undisclosed for way in findings.adequacy},
                 "false": {way: findings.adequacy[way].false for way in findings.adequacy},
-                "spearman": about["spearman"],
-                "ranks": [ranks(findings.signal)[i] for i in self.sensitive.areas],
+                "spearman": spearman(self.truth.quantity, findings.signal),
+                "ranks": [ranked[i] for i in self.sensitive.areas],
                 "average_precision": self.precision,
             }
         return entries
@@ -186,14 +186,6 @@ def grades_of(model: Model, file: Microfile) -> Floats:
     grades = np.zeros(file.records)
     grades[file.inside] = model.memberships(file.in_range())
     return grades
-
-
-def _listed(outliers: Outliers, names: npt.NDArray[np.generic]) -> dict[str, Any]:
-    return {
-        "high": names[list(outliers.high)].tolist(),
-        "low": names[list(outliers.low)].tolist(),
-        "scale": outliers.scale,
-    }
 
 
 def group_of(study: Study, wanted: str | None) -> str:
@@ -215,24 +207,14 @@ def attack(
 ) -> list[Attack]:
     """Attack a study's file from one auxiliary file, once for each of several seeds.
 
-    Args:
-        study: the run file with a `[groups]` section.
-        attacker: the name of an attacker; the study's own unless given.
-        auxiliary: the name of the auxiliary file it learns from.
-        group: the name of the group.
-        seeds: how many seeds.
-        progress: a function that receives the progress.
-        columns: those that an attacker on everything released learns from.
-
-    Returns:
-        An attack for each seed.
+    What is not stated is that of the run file. An attacker on everything released learns from the `columns`.
     """
     settings = settings_of(study).attack
     attacker = attacker or settings.attacker
     file = auxiliary_settings(study, auxiliary)
     if attacker.endswith(ALL):
         target = read_whole(study, columns)
-        other = read_whole_auxiliary(study, file, target)
+        other = read_auxiliary(study, file, target)
     else:
         target, other = read_target(study), read_auxiliary(study, file)
     count = settings.seeds if seeds is None else seeds
@@ -261,8 +243,10 @@ def attack_with(
     truth = truth_of(study, target, group)
     attacks: list[Attack] = []
     for done, seed in enumerate(seeds):
+        # Loops that learn do not know the seeds.
+        stop = None if progress is None else partial(_stopped, progress, done, len(seeds))
         try:
-            model = learn(attacker, auxiliary, group, variables, settings, seed, _stop(progress, done, len(seeds)))
+            model = learn(attacker, auxiliary, group, variables, settings, seed, stop)
         except StoppedError:
             if not attacks:
                 raise
@@ -277,9 +261,8 @@ def attack_with(
     return attacks
 
 
-def _stop(progress: Progress | None, done: int, total: int) -> Stop | None:
-    """Return whether to stop, as a callback for loops that do not know the seeds."""
-    return None if progress is None else lambda: bool(progress(done, total))
+def _stopped(progress: Progress, done: int, total: int) -> bool:
+    return bool(progress(done, total))
 
 
 Role = Literal["known", "fresh", "sealed"]
@@ -300,29 +283,19 @@ class Residual:
     group: str
     seed: int
     role: Role
-    before: Findings
-    after: Findings
-    ranks_before: tuple[int, ...]
-    ranks_after: tuple[int, ...]
+    found_before: Mapping[str, int]
+    found_after: Mapping[str, int]
+    areas_before: int
+    areas_after: int
+    ranks_before: list[int]
+    ranks_after: list[int]
+    low_before: int
+    low_after: int
     near: int
 
     def as_dict(self) -> dict[str, object]:
-        return {
-            "attacker": self.attacker,
-            "auxiliary": self.auxiliary,
-            "group": self.group,
-            "seed": self.seed,
-            "role": self.role,
-            "found_before": {way: len(self.before.by_way[way]) for way in WAYS},
-            "found_after": {way: len(self.after.by_way[way]) for way in WAYS},
-            "areas_before": len(self.before.anyhow),
-            "areas_after": len(self.after.anyhow),
-            "ranks_before": list(self.ranks_before),
-            "ranks_after": list(self.ranks_after),
-            "low_before": len(self.before.low),
-            "low_after": len(self.after.low),
-            "protected": not self.after.anyhow,
-        }
+        stated = {name: value for name, value in vars(self).items() if name != "near"}
+        return stated | {"protected": not self.areas_after}
 
 
 def residual_of(attack: Attack, moved: Microfile, role: Role) -> Residual:
@@ -337,7 +310,12 @@ def residual_on(attack: Attack, written: Microfile, role: Role) -> Residual:
 
 
 def _residual(attack: Attack, after: Findings, role: Role, near: int) -> Residual:
-    before = attack.findings()
-    ranked = [tuple(ranks(findings.signal)[area] for area in attack.sensitive.areas) for findings in (before, after)]
-    about = (attack.model.attacker, attack.auxiliary, attack.group, attack.seed)
-    return Residual(*about, role, before, after, ranked[0], ranked[1], near)
+    both = {"before": attack.findings(), "after": after}
+    figures: dict[str, Any] = {}
+    for when, found in both.items():
+        ranked = ranks(found.signal)
+        figures[f"found_{when}"] = {way: len(found.by_way[way]) for way in WAYS}
+        figures[f"areas_{when}"] = len(found.anyhow)
+        figures[f"ranks_{when}"] = [ranked[area] for area in attack.sensitive.areas]
+        figures[f"low_{when}"] = len(found.low)
+    return Residual(attack.model.attacker, attack.auxiliary, attack.group, attack.seed, role, near=near, **figures)

@@ -1,22 +1,25 @@
-"""The attackers with rules and trees: each learns the group on one file and grades the records of another.
+"""The attackers: each learns the group on one file and grades the records of another, by rules or by a classifier.
 
-The paper's evolutionary search for rules is a Michigan approach: one individual is one rule, and the population is the
-rule base.
+Rules come from a complete walk or an evolutionary search. Classifiers are boosted trees, a random forest and a logistic
+regression. They learn from the recipe's attributes of the records in range or, under a name that ends in `_all`, from
+every released column of all records. A seed draws the part of the auxiliary file that is learned from. The rest sets
+the threshold, which flags as many records as there are members. A learner of all columns also gives the expected number
+of members, the sum of all grades, which is a second signal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.base.formats import without_infinities
 from sfumato.errors import DataError, StoppedError, StudyError, UnreachableError
-from sfumato.methods.groups.attack.learners import average_precision, learn_table
 from sfumato.methods.groups.attack.rule_walk import Stop, best_confidence, minimal_rows, walk_rules
 from sfumato.methods.groups.attack.rules import (
     ALPHA,
@@ -28,88 +31,208 @@ from sfumato.methods.groups.attack.rules import (
     rule_memberships,
     sentence,
 )
-from sfumato.methods.groups.microfile import Microfile
+from sfumato.methods.groups.microfile import Microfile, Wide
 from sfumato.study.groups import AttackSettings
 
-
-@dataclass(frozen=True)
-class Michigan:
-    """The parameters of the evolutionary search, with the paper's values."""
-
-    population: int = 100
-    replaced: int = 40
-    tournament: int = 10
-    mutation: float = 0.05
-    generations: int = 100
-    runs: int = 10
-
-    def evolve(
-        self,
-        terms: Counts64,
-        fitness: Callable[[Codes], Floats],
-        rng: np.random.Generator,
-        stop: Callable[[], bool] | None = None,
-    ) -> Codes:
-        """Return every distinct rule of every generation of every run.
-
-        Each of the λ pairs has one child (docs/readings.md, 4.7).
-        """
-        seen: dict[bytes, Codes] = {}
-        width = len(terms)
-        for _ in range(self.runs):
-            rules = rng.integers(0, terms + 1, size=(self.population, width)).astype(np.int32)
-            worth = fitness(rules)
-            # the next generation overwrites the population
-            seen.update((rule.tobytes(), rule.copy()) for rule in rules)
-            for _ in range(self.generations):
-                if stop is not None and stop():
-                    raise StoppedError("interrupted while learning rules; nothing was saved")
-                parents = rules[self._tournaments(worth, rng)]
-                first = rng.random((self.replaced, width)) < 0.5
-                children = np.where(first, parents[: self.replaced], parents[self.replaced :])
-                reset = rng.random(children.shape) < self.mutation
-                fresh = rng.integers(0, terms + 1, size=children.shape)
-                children = np.where(reset, fresh, children).astype(np.int32)
-                worst = np.argsort(worth, kind="stable")[: self.replaced]
-                rules[worst], worth[worst] = children, fitness(children)
-                seen.update((rule.tobytes(), rule.copy()) for rule in children)
-        return np.array(list(seen.values()), np.int32).reshape(-1, width)
-
-    def _tournaments(self, worth: Floats, rng: np.random.Generator) -> Counts64:
-        drawn = rng.integers(0, self.population, size=(2 * self.replaced, self.tournament))
-        best: Counts64 = drawn[np.arange(len(drawn)), np.argmax(worth[drawn], axis=1)]
-        return best
-
-
+ALL = "_all"
+EXPECTED = ", expected members"
+LEARNED = 0.8  # share of the auxiliary file that is learned from; the rest sets the threshold
+OTHERS = 8_000  # records outside the group that suffice to learn from
+TREES, ROUNDS, RATE, LEAVES = 100, 60, 0.12, 15
+FEW = 30  # most values of a column of which a regression takes an indicator each
+STEEP = 5.0  # standard deviations at which a regression truncates numbers
 PAPER_GAMMA, PAPER_KAPPA = 0.75, 0.001
 SAMPLE = 400_000  # records that suffice to choose γ and κ
 GAMMAS = np.array([0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 9.0])
 KAPPAS = np.array([0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08])
-TREES, STEP = 100, 50
+STEP = 50  # trees that are trained between two stop requests
 
 
-class Model(Protocol):
-    """A learned group: grades from 0 to 1, and the threshold from which a record counts as a member."""
+def average_precision(members: Flags, grades: Floats) -> float:
+    """Return the mean precision at the members, from the highest grade down. Equal grades count together.
 
-    @property
-    def attacker(self) -> str: ...
+    >>> average_precision(np.array([True, False, True]), np.array([0.9, 0.8, 0.7])).__round__(4)
+    0.8333
+    """
+    order = np.argsort(-grades, kind="stable")
+    ends = np.flatnonzero(np.diff(grades[order], append=np.inf) != 0)
+    hit = np.cumsum(members[order])[ends]
+    recall = hit / max(int(members.sum()), 1)
+    return float((np.diff(recall, prepend=0.0) * hit / (ends + 1)).sum())
 
-    @property
-    def threshold(self) -> float: ...
 
-    @property
-    def about(self) -> dict[str, Any]: ...
+Grader = Callable[[Floats], Floats]  # the probability of membership of every row of a matrix
+
+
+def indicators(learned: Floats) -> Callable[[Floats], csr_array]:
+    """Return what makes the matrix of a regression: indicators of frequent values and of missing ones, else scores."""
+    known = [column[~np.isnan(column)] for column in learned.T]
+    distinct = [np.unique(column) for column in known]
+    centre = [column.mean() if len(column) else 0.0 for column in known]
+    spread = [max(column.std(), 1e-12) if len(column) else 1.0 for column in known]
+
+    def prepared(matrix: Floats) -> csr_array:
+        records = np.arange(len(matrix))
+        rows, at, cells = [], [], []
+        first = 0
+        for j, values in enumerate(distinct):
+            column = matrix[:, j]
+            missing = np.isnan(column)
+            if len(values) > FEW:
+                scaled = np.clip((column[~missing] - centre[j]) / spread[j], -STEEP, STEEP)
+                rows += [records[~missing], records[missing]]
+                at += [np.full(len(scaled), first), np.full(int(missing.sum()), first + 1)]
+                cells += [scaled, np.ones(int(missing.sum()))]
+                first += 2
+                continue
+            where = np.searchsorted(values, column)
+            listed = missing | (values[np.minimum(where, len(values) - 1)] == column) if len(values) else missing
+            rows.append(records[listed])
+            at.append(first + np.where(missing, len(values), where)[listed])
+            cells.append(np.ones(len(rows[-1])))
+            first += len(values) + 1
+        cells_at = (np.concatenate(rows), np.concatenate(at))
+        return csr_array((np.concatenate(cells), cells_at), shape=(len(matrix), first))
+
+    return prepared
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """A classifier. From the `threshold` a record counts as a member.
+
+    `like` are the columns that it knows, coded as in the file that it learned from. Without `like` it knows the
+    recipe's attributes.
+    """
+
+    attacker: str
+    threshold: float
+    fitted: Grader
+    attributes: tuple[str, ...]
+    like: Wide | None = None
+    about: dict[str, Any] = field(default_factory=dict)
+    graded: ClassVar[bool] = True
 
     @property
     def everything(self) -> bool:
-        """Whether it grades all records by the released columns, and not only those in range by the attributes."""
-
-    @property
-    def graded(self) -> bool:
-        """Whether grades are probabilities that a threshold divides. The grades of rules are not."""
+        """Whether it grades every record of a file by its released columns."""
+        return self.like is not None
 
     def memberships(self, microfile: Microfile) -> Floats:
-        """Return the grade of every record."""
+        if self.like is None:
+            matrix = np.stack([microfile.column(name) for name in self.attributes], axis=1)
+        elif microfile.wide is None:
+            raise DataError(f"{microfile.name} was read without its released columns", expected="the whole file")
+        else:
+            matrix = microfile.wide.numbers(self.like)
+        return self.fitted(matrix)
+
+    def expected(self) -> TableModel:
+        """Return the same learner with the sum of all grades as its signal: the expected number of members."""
+        return replace(self, attacker=self.attacker + EXPECTED, threshold=0.0)
+
+
+def grader(fitted: Any, prepared: Callable[[Floats], object] | None = None, rarer: float = 1.0) -> Grader:
+    """Return the grades of a fitted classifier, corrected for a file in which members are rarer by a factor."""
+
+    def grades(matrix: Floats) -> Floats:
+        with threadpool_limits(1):
+            chance = np.asarray(fitted.predict_proba(prepared(matrix) if prepared else matrix)[:, 1], np.float64)
+        return np.asarray(chance / (chance + (1 - chance) * rarer))
+
+    return grades
+
+
+def learn_table(attacker: str, auxiliary: Microfile, members: Flags, seed: int, stop: Stop | None = None) -> TableModel:
+    """Learn a group from the attributes of a file, or from all its columns for names that end in `_all`."""
+    like: Wide | None = None
+    if attacker.endswith(ALL):
+        if auxiliary.wide is None:
+            raise DataError(f"{auxiliary.name} was read without its columns", expected="the whole file")
+        # Trees cannot split a column with one value besides missing ones.
+        columns = zip(auxiliary.wide.names, auxiliary.wide.values, strict=True)
+        like = auxiliary.wide.only([name for name, values in columns if len(values) > 1])
+        if not like.names:
+            raise DataError(f"{auxiliary.name} shares no column with the release", expected="columns of the same name")
+    rng = np.random.default_rng([seed, len(members)])
+    learned = _dealt(members, LEARNED, rng)
+
+    def matrix(chosen: Counts64) -> Floats:
+        if like is None or auxiliary.wide is None:
+            return auxiliary.table()[chosen]
+        return auxiliary.wide.part(chosen).numbers(like)
+
+    chosen, rarer = _sampled(members & learned, ~members & learned, rng)
+    held, weight = _sampled(members & ~learned, ~members & ~learned, rng)
+    fitted = fit(attacker.removesuffix(ALL), matrix(chosen), members[chosen], seed, stop, rarer)
+    grades = fitted(matrix(held))
+    threshold = _flagging(grades, members[held], weight)
+    about = {"average_precision": average_precision(members[held], grades), "seed": seed}
+    return TableModel(attacker, max(threshold, 1e-9), fitted, auxiliary.attributes, like, about)
+
+
+def _flagging(grades: Floats, members: Flags, weight: float) -> float:
+    """Return the threshold that flags as many records as there are members. Others are weighted by the sampling."""
+    order = np.argsort(-grades, kind="stable")
+    flagged = np.cumsum(np.where(members[order], 1.0, weight))
+    last = min(int(np.searchsorted(flagged, max(int(members.sum()), 1))), len(order) - 1)
+    return float(grades[order[last]])
+
+
+def classifiers_for(kind: str, others: str) -> Any:
+    """Return the module of ensembles, or raise the error that it is not installed. The import takes seconds."""
+    try:
+        from sklearn import ensemble
+    except ImportError:
+        raise StudyError(
+            f"the {kind} attacker needs scikit-learn",
+            expected='the extra "boosted"',
+            remedy=f'pip install "sfumato[boosted]", or {others}',
+        ) from None
+    return ensemble
+
+
+def fit(kind: str, matrix: Floats, members: Flags, seed: int, stop: Stop | None = None, rarer: float = 1.0) -> Grader:
+    """Fit a classifier: `boosted`, `forest` or `logistic`."""
+    if stop is not None and stop():
+        raise StoppedError("interrupted while an attacker was learning; nothing was saved")
+    classifiers = classifiers_for(kind, "other attackers under [groups.protect]")
+    # with more threads than free cores the threads wait for each other, and training takes ten times as long
+    with threadpool_limits(1):
+        if kind == "logistic":
+            from sklearn.linear_model import LogisticRegression
+
+            prepared = indicators(matrix)
+            line = LogisticRegression(C=0.1, max_iter=200, random_state=seed)
+            return grader(line.fit(prepared(matrix), members), prepared, rarer)
+        if kind == "forest":
+            trees = classifiers.RandomForestClassifier(TREES, min_samples_leaf=2, random_state=seed)
+        else:
+            trees = classifiers.HistGradientBoostingClassifier(
+                learning_rate=RATE,
+                max_iter=ROUNDS,
+                max_leaf_nodes=LEAVES,
+                max_features=0.5,
+                early_stopping=False,
+                random_state=seed,
+            )
+        return grader(trees.fit(matrix, members), rarer=rarer)
+
+
+def _dealt(members: Flags, share: float, rng: np.random.Generator) -> Flags:
+    """Draw about a share of the members and of the others at random, at least one of each on either side."""
+    drawn = np.zeros(len(members), np.bool_)
+    for kind in (np.flatnonzero(members), np.flatnonzero(~members)):
+        count = min(max(round(share * len(kind)), 1), max(len(kind) - 1, 1))
+        drawn[rng.permutation(kind)[:count]] = True
+    return drawn
+
+
+def _sampled(members: Flags, others: Flags, rng: np.random.Generator) -> tuple[Counts64, float]:
+    """Return all members and a sample of the others, and how many times rarer members are among all."""
+    mine, theirs = np.flatnonzero(members), np.flatnonzero(others)
+    used = rng.permutation(theirs)[:OTHERS]
+    return np.sort(np.concatenate([mine, used])), len(theirs) / max(len(used), 1)
 
 
 @dataclass(frozen=True)
@@ -122,46 +245,27 @@ class RuleModel:
     quality: Quality
     threshold: float = ALPHA
     about: dict[str, Any] = field(default_factory=dict)
-    everything: bool = False
-    graded: bool = False
+    everything: ClassVar[bool] = False
+    graded: ClassVar[bool] = False
 
     def memberships(self, microfile: Microfile) -> Floats:
         graded = grade(microfile, self.variables)
-        grades = rule_memberships(self.rules, graded.codes, graded.grades, graded.start, ALPHA)
-        return grades[graded.tuple_of]
+        return rule_memberships(self.rules, graded)[graded.tuple_of]
 
     def listed(self) -> list[dict[str, object]]:
         """Return the rules for print, the best first. An infinite RCF is null and named."""
         order = np.lexsort((-self.quality.df, -self.quality.fitness))
-        rules = []
-        for i in order.tolist():
-            entry: dict[str, Any] = {
-                "rule": self.rules[i].tolist(),
-                "words": sentence(self.rules[i].tolist(), self.variables),
-                "df": float(self.quality.df[i]),
-                "rcf": float(self.quality.rcf[i]),
-                "support": float(self.quality.support[i]),
-            }
-            rules.append(without_infinities(entry))
-        return rules
+        figures = {name: getattr(self.quality, name) for name in ("df", "rcf", "support")}
+        return [
+            without_infinities(
+                {"rule": self.rules[i].tolist(), "words": sentence(self.rules[i].tolist(), self.variables)}
+                | {name: float(values[i]) for name, values in figures.items()}
+            )
+            for i in order.tolist()
+        ]
 
 
-@dataclass(frozen=True)
-class BoostedModel:
-    """Gradient-boosted trees. The threshold flags as many records of the auxiliary file as it has members."""
-
-    attributes: tuple[str, ...]
-    trees: Any
-    threshold: float
-    attacker: str = "boosted"
-    about: dict[str, Any] = field(default_factory=dict)
-    everything: bool = False
-    graded: bool = True
-
-    def memberships(self, microfile: Microfile) -> Floats:
-        columns = np.stack([microfile.column(name) for name in self.attributes], axis=1)
-        with threadpool_limits(1):
-            return np.asarray(self.trees.predict_proba(columns)[:, 1], np.float64)
+Model = RuleModel | TableModel
 
 
 def check_group(auxiliary: Microfile, group: str) -> Flags:
@@ -188,86 +292,93 @@ def learn(
     stop: Stop | None = None,
 ) -> Model:
     """Learn a group with a named attacker. If asked to stop, raise StoppedError: half a model is of no use."""
-    makers = {"exact": learn_exact, "evolutionary": learn_evolutionary}
+    members = check_group(auxiliary, group)
     if attacker == "boosted":
-        return learn_boosted(auxiliary, group, settings, seed, stop)
-    if attacker not in makers:
-        check_group(auxiliary, group)
-        return learn_table(attacker, auxiliary, group, seed, stop)
-    return makers[attacker](auxiliary, group, tuple(variables), settings, seed, stop)
+        return learn_boosted(auxiliary, members, settings, seed, stop)
+    if attacker in ("exact", "evolutionary"):
+        return learn_rules(attacker, grade(auxiliary, variables), members, tuple(variables), settings, seed, stop)
+    return learn_table(attacker, auxiliary, members, seed, stop)
 
 
-def learn_exact(
-    auxiliary: Microfile,
-    group: str,
+def learn_rules(
+    attacker: str,
+    graded: Graded,
+    members: Flags,
     variables: tuple[Variable, ...],
     settings: AttackSettings,
     seed: int,
     stop: Stop | None = None,
 ) -> RuleModel:
-    """Learn all minimal rules by a complete walk. Cross-validation chooses γ and κ unless both are given."""
-    members = check_group(auxiliary, group)
-    graded = grade(auxiliary, variables)
-    gamma, kappa, about = choose_limits(graded, members, settings, seed, stop)
-    walked = walk_rules(graded, members, gamma, kappa, settings.least_records, prune=True, stop=stop)
-    rows = minimal_rows(walked.rules, graded.terms)
+    """Learn all minimal rules: of a complete walk (`exact`), or of those that the paper's search found.
+
+    Cross-validation chooses γ and κ of the walk, and the paper those of its search, unless they are given.
+    """
+    if attacker == "exact":
+        gamma, kappa, about = choose_limits(graded, members, settings, seed, stop)
+        walked = walk_rules(graded, members, gamma, kappa, settings.least_records, prune=True, stop=stop)
+        rules, quality = walked.rules, walked.quality
+        about |= {"visited": walked.visited, "complete": walked.complete}
+    else:
+        measure, rng = RuleMeasure(graded, members), np.random.default_rng(seed)
+        rules = evolve(settings, graded.terms, lambda some: measure.quality(some).fitness, rng, stop)
+        gamma = PAPER_GAMMA if settings.gamma is None else settings.gamma
+        kappa = PAPER_KAPPA if settings.kappa is None else settings.kappa
+        rules = rules[measure.quality(rules).passing(gamma, kappa, settings.least_records)]
+        quality = measure.quality(rules)
+        about = {"evaluations": measure.evaluations, "seed": seed}
+    rows = minimal_rows(rules, graded.terms)
     if not len(rows):
         raise no_rule(graded, members, gamma, kappa, settings, variables)
-    q = walked.quality
-    quality = Quality(q.inside[rows], q.outside[rows], q.members, q.records)
-    about = about | {"gamma": gamma, "kappa": kappa, "visited": walked.visited, "complete": walked.complete}
-    return RuleModel("exact", variables, walked.rules[rows], quality, about=about)
+    about |= {"gamma": gamma, "kappa": kappa}
+    return RuleModel(attacker, variables, rules[rows], quality.part(rows), about=about)
 
 
-def learn_evolutionary(
-    auxiliary: Microfile,
-    group: str,
-    variables: tuple[Variable, ...],
+def evolve(
     settings: AttackSettings,
-    seed: int,
+    terms: Counts64,
+    fitness: Callable[[Codes], Floats],
+    rng: np.random.Generator,
     stop: Stop | None = None,
-) -> RuleModel:
-    """Learn rules by the paper's search, with its γ and κ unless others are given."""
-    members = check_group(auxiliary, group)
-    graded = grade(auxiliary, variables)
-    measure = RuleMeasure(graded, members)
-    search = Michigan(
-        population=settings.population,
-        replaced=min(settings.replaced, settings.population),
-        tournament=settings.tournament,
-        mutation=settings.mutation,
-        generations=settings.generations,
-        runs=settings.runs,
-    )
-    rng = np.random.default_rng(seed)
-    rules = search.evolve(graded.terms, lambda some: measure.quality(some).fitness, rng, stop)
-    gamma = PAPER_GAMMA if settings.gamma is None else settings.gamma
-    kappa = PAPER_KAPPA if settings.kappa is None else settings.kappa
-    rules = rules[measure.quality(rules).passing(gamma, kappa, settings.least_records)]
-    rules = rules[minimal_rows(rules, graded.terms)]
-    if not len(rules):
-        raise no_rule(graded, members, gamma, kappa, settings, variables)
-    about = {"gamma": gamma, "kappa": kappa, "evaluations": measure.evaluations, "seed": seed}
-    return RuleModel("evolutionary", variables, rules, measure.quality(rules), about=about)
+) -> Codes:
+    """Return every distinct rule of every generation of every run.
+
+    The search is a Michigan approach: one individual is one rule, and the population is the rule base. Each of the λ
+    pairs has one child (docs/readings.md, 4.7).
+    """
+    seen: dict[bytes, Codes] = {}
+    width, replaced = len(terms), min(settings.replaced, settings.population)
+    for _ in range(settings.runs):
+        rules = rng.integers(0, terms + 1, size=(settings.population, width)).astype(np.int32)
+        worth = fitness(rules)
+        # the next generation overwrites the population
+        seen.update((rule.tobytes(), rule.copy()) for rule in rules)
+        for _ in range(settings.generations):
+            if stop is not None and stop():
+                raise StoppedError("interrupted while learning rules; nothing was saved")
+            drawn = rng.integers(0, settings.population, size=(2 * replaced, settings.tournament))
+            parents = rules[drawn[np.arange(len(drawn)), np.argmax(worth[drawn], axis=1)]]
+            first = rng.random((replaced, width)) < 0.5
+            children = np.where(first, parents[:replaced], parents[replaced:])
+            reset = rng.random(children.shape) < settings.mutation
+            fresh = rng.integers(0, terms + 1, size=children.shape)
+            children = np.where(reset, fresh, children).astype(np.int32)
+            worst = np.argsort(worth, kind="stable")[:replaced]
+            rules[worst], worth[worst] = children, fitness(children)
+            seen.update((rule.tobytes(), rule.copy()) for rule in children)
+    return np.array(list(seen.values()), np.int32).reshape(-1, width)
 
 
 def learn_boosted(
-    auxiliary: Microfile, group: str, settings: AttackSettings, seed: int, stop: Stop | None = None
-) -> BoostedModel:
-    """Learn gradient-boosted trees on the numbers, with a threshold from cross-validation."""
-    try:
-        from sklearn.ensemble import HistGradientBoostingClassifier
-    except ImportError:
-        raise StudyError(
-            "the boosted attacker needs scikit-learn",
-            expected='the extra "boosted"',
-            remedy='pip install "sfumato[boosted]", or another attacker',
-        ) from None
-    members = check_group(auxiliary, group)
-    columns = auxiliary.table()
+    auxiliary: Microfile, members: Flags, settings: AttackSettings, seed: int, stop: Stop | None = None
+) -> TableModel:
+    """Learn gradient-boosted trees on the numbers.
 
-    def fitted(chosen: Flags) -> Any:
-        trees = HistGradientBoostingClassifier(learning_rate=0.08, random_state=seed, warm_start=True)
+    The threshold of a cross-validation flags as many records of the auxiliary file as it has members.
+    """
+    columns, classifiers = auxiliary.table(), classifiers_for("boosted", "another attacker")
+
+    def fitted(chosen: Flags) -> Grader:
+        trees = classifiers.HistGradientBoostingClassifier(learning_rate=0.08, random_state=seed, warm_start=True)
         mine, theirs = columns[chosen], members[chosen]
         for count in range(STEP, TREES + 1, STEP):  # training in steps gives the same trees as training at once
             if stop is not None and stop():
@@ -275,7 +386,7 @@ def learn_boosted(
             trees.set_params(max_iter=count).fit(mine, theirs)
             if trees.n_iter_ < count:
                 break
-        return trees
+        return grader(trees)
 
     folds = min(settings.folds, 3)
     fold = folds_of(members, folds, seed)
@@ -283,12 +394,12 @@ def learn_boosted(
     # with more threads than free cores the threads wait for each other, and training takes ten times as long
     with threadpool_limits(1):
         for one in range(folds):
-            held[fold == one] = fitted(fold != one).predict_proba(columns[fold == one])[:, 1]
+            held[fold == one] = fitted(fold != one)(columns[fold == one])
         trees = fitted(np.ones(len(members), np.bool_))
     count = int(members.sum())
     threshold = float(np.partition(held, len(held) - count)[len(held) - count])
     about = {"average_precision": average_precision(members, held), "seed": seed, "folds": folds}
-    return BoostedModel(auxiliary.attributes, trees, threshold, about=about)
+    return TableModel("boosted", threshold, trees, auxiliary.attributes, about=about)
 
 
 def folds_of(members: Flags, folds: int, seed: int) -> Codes:
@@ -317,7 +428,7 @@ def choose_limits(
         held = fold == one
         inside, outside = graded.counts(members & ~held), graded.counts(~members & ~held)
         least = settings.least_records * (1 - 1 / settings.folds)
-        best = best_confidence(graded, inside, outside, kappas, least, stop=stop)
+        best = best_confidence(graded, inside, outside, kappas, least, stop)
         held_in, held_all = graded.counts(members & held), graded.counts(held)
         for g, gamma in enumerate(gammas):
             covered = best >= gamma

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import pdtrik
 
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.base.compiled import compiled
@@ -55,8 +56,6 @@ class Spare(NamedTuple):
 
 def criteria_of(sensitive: Sequence[Sequence[int]], areas: int, significance: float, most: float) -> Criteria:
     """Return the criteria for groups with these sensitive areas and signals of at most `most` records per area."""
-    from scipy.special import pdtrik
-
     widest = max(len(some) for some in sensitive)
     listed = np.full((len(sensitive), widest), -1, np.int64)
     chance = np.ones((len(sensitive), widest + 1, areas + 1))
@@ -137,19 +136,6 @@ def _peeled(ordered: Floats, tau: Floats, by_mad: bool, spare: Spare) -> tuple[i
 
 
 @compiled
-def _count_below(ordered: Floats, value: float) -> int:
-    """Return how many of rising values are below a value."""
-    low, high = 0, len(ordered)
-    while low < high:
-        half = (low + high) // 2
-        if ordered[half] < value:
-            low = half + 1
-        else:
-            high = half
-    return low
-
-
-@compiled
 def look(signal: Floats, group: int, per_record: float, criteria: Criteria, spare: Spare) -> None:
     """Flag in `spare` which sensitive areas a signal reveals from above (`high`) and from below (`low`)."""
     areas, ordered = len(signal), spare.ordered
@@ -182,13 +168,10 @@ def look(signal: Floats, group: int, per_record: float, criteria: Criteria, spar
         few = criteria.few[at] + (records - at) * (criteria.few[at + 1] - criteria.few[at])
     # By rank: an attacker who knows the number of sensitive areas takes that many from either end, ties included.
     lowest = ordered[count - 1]
-    last_ones, last_mine = (
-        areas if lowest == ordered[areas - 1] else _count_below(ordered, np.nextafter(lowest, np.inf)),
-        0,
-    )
+    last_ones, last_mine = np.searchsorted(ordered, lowest, "right"), 0
     for i in range(count):
         value = signal[mine[i]]
-        if value > 0 and value >= middle and _count_below(ordered, np.nextafter(value, np.inf)) > areas - count:
+        if value > 0 and value >= middle and np.searchsorted(ordered, value, "right") > areas - count:
             spare.high[i] = True
         if value > few * per_record:
             spare.low[i] = False

@@ -8,17 +8,21 @@ attacker's signal match the true ones, by the paper's figures and the usual ones
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from functools import cache, lru_cache
+from itertools import product
 from math import comb
-from typing import Any, Literal
+from statistics import median
+from typing import Literal
 
 import numpy as np
+from scipy.special import gammainc, gammaincc, stdtrit
 
-from sfumato.base.arrays import Flags, Floats
+from sfumato.base.arrays import Counts64, Flags, Floats
 
 Scale = Literal["hinges", "mad"]
+SCALES: tuple[Scale, ...] = ("hinges", "mad")
 NORMAL_IQR = 1.349
 NORMAL_MAD = 1.4826
 
@@ -31,10 +35,6 @@ class Outliers:
     low: tuple[int, ...]
     scale: str
 
-    @property
-    def all(self) -> tuple[int, ...]:
-        return tuple(sorted((*self.high, *self.low)))
-
 
 @lru_cache(maxsize=4096)
 def tau(m: int, significance: float) -> float:
@@ -43,14 +43,8 @@ def tau(m: int, significance: float) -> float:
     >>> round(tau(10, 0.01), 6), round(tau(61, 0.01), 6)
     (2.176068, 2.515381)
     """
-    t = _student(m - 2, significance)
+    t = float(stdtrit(m - 2, 1 - significance / 2))
     return t * (m - 1) / (math.sqrt(m) * math.sqrt(m - 2 + t * t))
-
-
-def _student(degrees: int, significance: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, 1 - significance / 2))
 
 
 def hinges(ordered: Sequence[float]) -> tuple[float, float]:
@@ -60,12 +54,7 @@ def hinges(ordered: Sequence[float]) -> tuple[float, float]:
     (2.0, 4.0)
     """
     half = (len(ordered) + 1) // 2
-    return _median(ordered[:half]), _median(ordered[-half:])
-
-
-def _median(ordered: Sequence[float]) -> float:
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+    return median(ordered[:half]), median(ordered[-half:])
 
 
 def spread(ordered: Sequence[float], scale: Scale) -> tuple[float, str]:
@@ -74,9 +63,9 @@ def spread(ordered: Sequence[float], scale: Scale) -> tuple[float, str]:
         low, high = hinges(ordered)
         if high > low:
             return (high - low) / NORMAL_IQR, "hinges"
-    middle = _median(ordered)
+    middle = median(ordered)
     deviations = [abs(value - middle) for value in ordered]
-    absolute = NORMAL_MAD * _median(sorted(deviations))
+    absolute = NORMAL_MAD * median(deviations)
     if absolute > 0:
         return absolute, "mad"
     mean = math.fsum(deviations) / len(deviations)
@@ -98,7 +87,7 @@ def find_outliers(signal: Floats, significance: float = 0.01, scale: Scale = "hi
     used: list[str] = []
     while last - first >= 3:
         left = ordered[first:last]
-        middle = _median(left)
+        middle = median(left)
         size, name = spread(left, scale)
         used.append(name)
         worst = max(left[-1] - middle, middle - left[0])
@@ -114,6 +103,11 @@ def find_outliers(signal: Floats, significance: float = 0.01, scale: Scale = "hi
     return Outliers(high, low, ", then ".join(dict.fromkeys(used)) or "none")
 
 
+def by_scales(signal: Floats, significance: float) -> dict[str, Outliers]:
+    """Return the outliers by either scale, since an attacker may use either test."""
+    return {scale: find_outliers(signal, significance, scale) for scale in SCALES}
+
+
 def beyond_counting_noise(signal: Floats, sizes: Floats, significance: float = 0.01) -> Flags:
     """Return which values exceed what their areas' sizes and chance explain (docs/readings.md, 4.15).
 
@@ -125,8 +119,6 @@ def beyond_counting_noise(signal: Floats, sizes: Floats, significance: float = 0
     >>> beyond_counting_noise(np.array([4.0, 6, 5, 12, 40]), np.array([90.0, 110, 100, 200, 100])).tolist()
     [False, False, False, False, True]
     """
-    from scipy.special import gammainc
-
     beyond = np.zeros(len(signal), np.bool_)
     while not beyond.all() and signal[~beyond].sum() > 0:
         expected = sizes * signal[~beyond].sum() / sizes[~beyond].sum()
@@ -150,8 +142,6 @@ def below_counting_noise(signal: Floats, significance: float = 0.01, per_record:
     >>> below_counting_noise(np.array([20.0, 21, 19, 15, 6]), per_record=0.1).tolist()
     [False, False, False, True, True]
     """
-    from scipy.special import gammaincc
-
     middle = float(np.median(signal))
     if middle <= 0:
         return np.zeros(len(signal), np.bool_)
@@ -160,11 +150,7 @@ def below_counting_noise(signal: Floats, significance: float = 0.01, per_record:
 
 
 def ranks(signal: Floats) -> list[int]:
-    """Return the ranks: 1 for the largest value. Equal values share the best rank.
-
-    >>> ranks(np.array([5.0, 9.0, 5.0, 1.0]))
-    [2, 1, 2, 4]
-    """
+    """Return the ranks: 1 for the largest value. Equal values share the best rank."""
     return [1 + int((signal > value).sum()) for value in signal]
 
 
@@ -187,10 +173,8 @@ def spearman(one: Floats, two: Floats) -> float | None:
 
 
 def _average_ranks(signal: Floats) -> Floats:
-    _, value_of, counts = np.unique(signal, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    averaged: Floats = (last - (counts - 1) / 2)[value_of]
-    return averaged
+    ordered = np.sort(signal)
+    return np.asarray((np.searchsorted(ordered, signal) + np.searchsorted(ordered, signal, "right") + 1) / 2)
 
 
 @dataclass(frozen=True)
@@ -214,49 +198,41 @@ class Adequacy:
         return cls(len(both), len(set(true) - both), len(set(shown) - both), areas - len(either))
 
     def __add__(self, other: Adequacy) -> Adequacy:
-        mine, theirs = self._counts(), other._counts()
-        return Adequacy(*(a + b for a, b in zip(mine, theirs, strict=True)))
-
-    def _counts(self) -> tuple[int, int, int, int]:
-        return self.disclosed, self.undisclosed, self.false, self.quiet
+        return Adequacy(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def accuracy(self) -> float:
         """The prediction accuracy PA (equation 19)."""
-        return (self.disclosed + self.quiet) / max(sum(self._counts()), 1)
+        areas = self.disclosed + self.undisclosed + self.false + self.quiet
+        return (self.disclosed + self.quiet) / max(areas, 1)
 
     @property
     def printed_j(self) -> float | None:
-        """Equation 20 as printed: precision + negative predictive value − 1.
-
-        It is None if no area is found, or every one.
-        """
+        """Equation 20 as printed: precision + negative predictive value − 1. None if no area is found, or every one."""
         return _j(self.disclosed, self.false, self.quiet, self.undisclosed)
 
     @property
     def youden_j(self) -> float | None:
-        """Youden's J as usually defined: sensitivity + specificity − 1.
-
-        It is None if no area is an outlier, or every one.
-        """
+        """Youden's J: sensitivity + specificity − 1. None if no area is an outlier, or every one."""
         return _j(self.disclosed, self.undisclosed, self.quiet, self.false)
 
     @property
     def bayes(self) -> float:
-        """MB (equation 22): the least evidence that the two sets depend on each other, in natural logarithms."""
-        return _least(self)
+        """MB (equation 22): the least evidence that the two sets depend on each other, in natural logarithms.
 
-    def as_dict(self) -> dict[str, object]:
-        return {
-            "disclosed": self.disclosed,
-            "undisclosed": self.undisclosed,
-            "false": self.false,
-            "quiet": self.quiet,
-            "PA": self.accuracy,
-            "J_printed": self.printed_j,
-            "J_youden": self.youden_j,
-            "MB": self.bayes,
-        }
+        The minimum over 0 ≤ t1 ≤ n1, 0 ≤ t2 ≤ n2 (docs/readings.md, 4.2) is found from the best points of a coarse
+        grid, each followed downhill.
+        """
+        tops = (self.disclosed + self.undisclosed, self.false + self.quiet)
+        logs = log_factorials(2 * sum(tops) + 2)
+        at = cache(lambda t1, t2: log_evidence(self, t1, t2, logs))
+        axes = [sorted({round(top * (i / 8) ** 2) for i in range(9)}) for top in tops]
+        starts = sorted(product(axes[0], axes[1]), key=lambda point: (at(*point), point))[:4]
+        return min(_downhill(at, start, tops) for start in starts)
+
+    def as_dict(self) -> dict[str, float | None]:
+        figures = {"PA": self.accuracy, "J_printed": self.printed_j, "J_youden": self.youden_j, "MB": self.bayes}
+        return vars(self) | figures
 
 
 def _j(hit: int, missed: int, right: int, wrong: int) -> float | None:
@@ -265,48 +241,30 @@ def _j(hit: int, missed: int, right: int, wrong: int) -> float | None:
     return hit / (hit + missed) + right / (right + wrong) - 1
 
 
-def _least(z: Adequacy) -> float:
-    """Minimise over 0 ≤ t1 ≤ n1, 0 ≤ t2 ≤ n2 (docs/readings.md, 4.2): a coarse grid, then descent from its best."""
-    tops = (z.disclosed + z.undisclosed, z.false + z.quiet)
-    logs = log_factorials(2 * sum(tops) + 2)
-    known: dict[tuple[int, int], float] = {}
-
-    def at(t1: int, t2: int) -> float:
-        if (t1, t2) not in known:
-            known[t1, t2] = log_evidence(z, t1, t2, logs)
-        return known[t1, t2]
-
-    axes = [sorted({round(top * (i / 8) ** 2) for i in range(9)}) for top in tops]
-    starts = sorted((at(t1, t2), t1, t2) for t1 in axes[0] for t2 in axes[1])[:4]
-    return min(_downhill(at, (t1, t2), tops) for _, t1, t2 in starts)
-
-
-def _downhill(at: Any, start: tuple[int, int], tops: tuple[int, int]) -> float:
+def _downhill(at: Callable[[int, int], float], start: tuple[int, int], tops: tuple[int, int]) -> float:
     step = max(*tops, 1)
-    best: float = at(*start)
     while step >= 1:
-        around = [(start[0] + a * step, start[1] + b * step) for a in (-1, 0, 1) for b in (-1, 0, 1)]
-        inside = [p for p in around if 0 <= p[0] <= tops[0] and 0 <= p[1] <= tops[1]]
-        nearer = min(inside, key=lambda p: at(*p))
-        if at(*nearer) < best:
-            start, best = nearer, at(*nearer)
+        axes = [[x for x in (x - step, x, x + step) if 0 <= x <= top] for x, top in zip(start, tops, strict=True)]
+        nearer = min(product(axes[0], axes[1]), key=lambda point: at(*point))
+        if at(*nearer) < at(*start):
+            start = nearer
         else:
             step //= 2
-    return best
+    return at(*start)
 
 
 def log_factorials(largest: int) -> Floats:
-    """Return log n! for n = 0 … most."""
+    """Return log n! for n = 0 … largest."""
     return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, largest + 1)))])
 
 
 def log_evidence(z: Adequacy, t1: int, t2: int, logs: Floats) -> float:
     """Return log B(t1, t2) (equation 21)."""
 
-    def choose(n: Any, k: Any) -> Any:
+    def choose(n: int | Counts64, k: int | Counts64) -> Floats:
         return logs[n] - logs[k] - logs[n - k]
 
-    tp, fp, fn, tn = z._counts()
+    tp, fp, fn, tn = astuple(z)
     n1, n2 = tp + fp, fn + tn
     i, j = np.arange(t1 + 1), np.arange(t2 + 1)
     rows = 2 * choose(t1, i) - choose(n1 + t1, tp + i)
@@ -319,7 +277,7 @@ def log_evidence(z: Adequacy, t1: int, t2: int, logs: Floats) -> float:
     return float(first + second + choose(n1 + n2, tp + fn) + total)
 
 
-WAYS = ("hinges", "mad", "rank")
+WAYS = (*SCALES, "rank")
 
 
 @dataclass(frozen=True)
@@ -341,7 +299,7 @@ def sensitive_areas(
     >>> sensitive_areas(np.array([1.0, 2, 3, 2, 1, 2, 3, 40]), 0.01).areas
     (7,)
     """
-    ways = {"hinges": find_outliers(quantity, significance), "mad": find_outliers(quantity, significance, "mad")}
+    ways = by_scales(quantity, significance)
     high = set(ways["hinges"].high)
     areas = set(expert) or high - set(exclude)
     excluded = set(exclude) | (high - areas if expert else set())
@@ -390,10 +348,7 @@ def findings(
     >>> dict(findings(np.array([5.0, 5, 6, 5, 5, 5, 6, 30]), true, 0.01).by_way)
     {'hinges': (7,), 'mad': (7,), 'rank': (7,)}
     """
-    outliers = {
-        "hinges": find_outliers(signal, significance),
-        "mad": find_outliers(signal, significance, "mad"),
-    }
+    outliers = by_scales(signal, significance)
     order = np.array(ranks(signal))
     top = np.flatnonzero((order <= len(sensitive.areas)) & (signal > 0)).tolist()
     counts = np.ones(len(signal), np.bool_) if sizes is None else beyond_counting_noise(signal, sizes, significance)
@@ -449,7 +404,7 @@ def chance_of(least: int, total: int, marked: int, drawn: int) -> float:
     return ways / comb(total, drawn)
 
 
-def compared(quantity: Floats, shown_areas: Findings) -> dict[str, Any]:
+def compared(quantity: Floats, shown_areas: Findings) -> dict[str, object]:
     """Return the adequacy of a signal for print: by the paper's test, the other scale, rank, and Spearman's ρ."""
     return {
         **shown_areas.adequacy["hinges"].as_dict(),

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ MOST_RULES = 20_000_000
 POLL = 0.1  # poll interval for a stop request, in seconds
 
 Stop = Callable[[], bool]
+_Found = tuple[Codes, Floats, Floats, int]
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,9 @@ class Walked:
 @compiled
 def _walk(
     stopped: Flags,
-    codes: Codes,
-    grades: Floats,
-    start: Counts64,
-    terms: Counts64,
+    graded: Graded,
     inside: Floats,
     outside: Floats,
-    alpha: float,
     gamma: float,
     floor: float,
     strict: float,
@@ -52,13 +48,14 @@ def _walk(
     prune: bool,
     levels: Floats,
     best: Floats,
-) -> tuple[Codes, Floats, Floats, int]:
+) -> _Found:
     """Walk over the rules whose group mass is > `strict` and ≥ `floor`, with DF > 0 and RCF ≥ γ.
 
     With `prune` the walk does not extend a rule that passes. With `levels` (rising masses) rules are not kept: then
     `best[l, t]` becomes the greatest RCF of the rules that cover tuple t and whose mass exceeds `levels[l]` but no
     later level. The walk ends when another thread sets `stopped[0]`.
     """
+    codes, grades, start, terms = graded.codes, graded.grades, graded.start, graded.terms
     width, tuples = codes.shape
     members, everyone = inside.sum(), inside.sum() + outside.sum()
     # One row of surviving tuples and their products for each depth, so that backtracking computes nothing.
@@ -96,7 +93,7 @@ def _walk(
         for position in range(size[depth]):
             t = index[depth, position]
             p = product[depth, position] * row[own[t]]
-            if p >= alpha:
+            if p >= ALPHA:
                 index[depth + 1, count] = t
                 product[depth + 1, count] = p
                 count += 1
@@ -149,7 +146,6 @@ def walk_rules(
     kappa: float,
     least: float,
     *,
-    alpha: float = ALPHA,
     prune: bool = False,
     stop: Stop | None = None,
 ) -> Walked:
@@ -159,40 +155,9 @@ def walk_rules(
     """
     inside = graded.counts(members)
     outside = graded.counts() - inside
-    return walk_masses(graded, inside, outside, gamma, kappa, least, alpha=alpha, prune=prune, stop=stop)
-
-
-def walk_masses(
-    graded: Graded,
-    inside: Floats,
-    outside: Floats,
-    gamma: float,
-    kappa: float,
-    least: float,
-    *,
-    alpha: float = ALPHA,
-    prune: bool = False,
-    stop: Stop | None = None,
-) -> Walked:
-    """Walk over given masses per tuple, such as those of one fold."""
     total = float(inside.sum())
-    rules, a, b, visited = _in_thread(
-        stop,
-        graded.codes,
-        graded.grades,
-        graded.start,
-        graded.terms,
-        inside,
-        outside,
-        alpha,
-        gamma,
-        least,
-        kappa * total,
-        MOST_RULES,
-        prune,
-        np.empty(0),
-        np.empty((0, 0)),
-    )
+    limits = (gamma, least, kappa * total, MOST_RULES, prune, np.empty(0), np.empty((0, 0)))
+    rules, a, b, visited = _in_thread(stop, lambda stopped: _walk(stopped, graded, inside, outside, *limits))
     return Walked(rules, Quality(a, b, total, total + float(outside.sum())), abs(visited), visited > 0)
 
 
@@ -202,26 +167,22 @@ def best_confidence(
     outside: Floats,
     kappas: Floats,
     least: float,
-    *,
-    alpha: float = ALPHA,
     stop: Stop | None = None,
 ) -> Floats:
     """Return, for each κ (rising) and tuple, the greatest RCF of the rules with DF > 0 and support > κ on it."""
-    total = float(inside.sum())
     best = np.zeros((len(kappas), graded.tuples))
-    g = graded
-    levels = np.asarray(kappas, np.float64) * total
-    given = (g.codes, g.grades, g.start, g.terms, inside, outside, alpha, 0.0, least, levels[0], 0, False, levels, best)
-    _in_thread(stop, *given)
+    levels = np.asarray(kappas, np.float64) * float(inside.sum())
+    limits = (0.0, least, levels[0], 0, False, levels, best)
+    _in_thread(stop, lambda stopped: _walk(stopped, graded, inside, outside, *limits))
     passing: Floats = np.maximum.accumulate(best[::-1], axis=0)[::-1]  # a rule that passes a high κ passes a lower one
     return passing
 
 
-def _in_thread(stop: Stop | None, *given: Any) -> Any:
+def _in_thread(stop: Stop | None, walk: Callable[[Flags], _Found]) -> _Found:
     """Run the walk in a second thread, so that this one receives Ctrl-C and asks whether to stop."""
     stopped = np.zeros(1, np.bool_)
     with ThreadPoolExecutor(1) as pool:
-        walking = pool.submit(lambda: _walk(stopped, *given))
+        walking = pool.submit(walk, stopped)
         try:
             while not (stop is not None and stop()):
                 try:
@@ -234,10 +195,26 @@ def _in_thread(stop: Stop | None, *given: Any) -> Any:
 
 
 @compiled
-def _covered(rules: Codes, radix: Counts64, table: Counts64, mask: int) -> Flags:
+def _slot(table: Counts64, key: np.int64) -> int:
+    """Return the slot of a key in a hash table, or the free one for it."""
+    # Open addressing with Fibonacci hashing: multiplication spreads neighbouring keys over the table.
+    mask = np.uint64(len(table) - 1)
+    slot = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & mask
+    while table[slot] >= 0 and table[slot] != key:
+        slot = (slot + np.uint64(1)) & mask
+    return int(slot)
+
+
+@compiled
+def _covered(rules: Codes, radix: Counts64, table: Counts64) -> Flags:
     """Return which rules a wider rule of the same set covers, by looking up every omission of conditions."""
     # A rule is a number in a mixed radix, so leaving out conditions is a sum over a subset of its digits. A rule of n
     # conditions needs 2^n lookups, far fewer than a comparison with all other rules.
+    for i in range(len(rules)):
+        whole = np.int64(0)
+        for j in range(rules.shape[1]):
+            whole += rules[i, j] * radix[j]
+        table[_slot(table, whole)] = whole
     covered = np.zeros(len(rules), np.bool_)
     parts = np.empty(rules.shape[1], np.int64)
     for i in range(len(rules)):
@@ -251,33 +228,14 @@ def _covered(rules: Codes, radix: Counts64, table: Counts64, mask: int) -> Flags
             for u in range(used):
                 if chosen >> u & 1:
                     key += parts[u]
-            slot = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & np.uint64(mask)
-            while table[slot] >= 0 and table[slot] != key:
-                slot = (slot + np.uint64(1)) & np.uint64(mask)
-            if table[slot] == key:
+            if table[_slot(table, key)] == key:
                 covered[i] = True
                 break
     return covered
 
 
-@compiled
-def _hashed(keys: Counts64, mask: int) -> Counts64:
-    """Return a hash table of the keys."""
-    # Open addressing with Fibonacci hashing: multiplication spreads neighbouring keys over the table.
-    table = np.full(mask + 1, -1, np.int64)
-    for key in keys:
-        slot = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & np.uint64(mask)
-        while table[slot] >= 0 and table[slot] != key:
-            slot = (slot + np.uint64(1)) & np.uint64(mask)
-        table[slot] = key
-    return table
-
-
 def minimal_rows(rules: Codes, terms: Counts64) -> Counts64:
     """Return the rows of rules that no other rule of the set covers."""
-    if not len(rules):
-        return np.zeros(0, np.int64)
     radix = np.concatenate([[1], np.cumprod(terms[:-1] + 1)]).astype(np.int64)
-    keys = (rules.astype(np.int64) * radix).sum(axis=1)
-    mask = (1 << int(np.ceil(np.log2(2 * len(keys) + 2)))) - 1
-    return np.flatnonzero(~_covered(np.ascontiguousarray(rules), radix, _hashed(keys, mask), mask))
+    table = np.full(1 << int(np.ceil(np.log2(2 * len(rules) + 2))), -1, np.int64)
+    return np.flatnonzero(~_covered(np.ascontiguousarray(rules), radix, table))

@@ -3,24 +3,95 @@
 A rule has one number per variable: 0 is "don't care", k the k-th term. In print it is the list of its words. The
 memberships of records are tabulated once per value. A membership below α makes every product below α, so it counts as
 0. Values that no rule can distinguish then share a code, and records with the same codes share a tuple, so that a file
-of millions becomes a small table. DF, RCF and support are compiled, and each kernel has a literal twin.
+of millions becomes a small table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.base.compiled import compiled
-from sfumato.methods.groups.attack.memberships import Term
+from sfumato.errors import StudyError, nearest
 from sfumato.methods.groups.microfile import Microfile
 from sfumato.study.census_mapping import Attribute
 
+ALPHA = 0.5
+WIDE = 1 << 62
 
-# The paper's table 5: a rule base over its twelve variables.
+
+def _plateau(x: Floats, a: float, b: float, c: float, d: float, shoulder: Callable[[Floats], Floats]) -> Floats:
+    """Return shoulders a–b and c–d around the plateau b–c.
+
+    If a shoulder has no width the plateau takes precedence (docs/readings.md, 4.6). As printed in the paper, the value
+    at which a shoulder both starts and ends would have degree 0.
+    """
+    grades = np.zeros(len(x))
+    rising, falling = (x > a) & (x < b), (x > c) & (x < d)
+    grades[(x >= b) & (x <= c)] = 1.0
+    grades[rising] = shoulder((x[rising] - a) / (b - a))
+    grades[falling] = shoulder((d - x[falling]) / (d - c))
+    return grades
+
+
+def _smooth(u: Floats) -> Floats:
+    return np.where(u <= 0.5, 2 * u * u, 1 - 2 * (1 - u) ** 2)
+
+
+# Each membership function with its number of parameters: a bell of width a around b, straight or smooth shoulders
+# around a plateau, a smooth rise or fall from a to b, and 1 from a to b.
+KINDS: dict[str, tuple[Callable[..., Floats], int]] = {
+    "gaussian": (lambda x, a, b: np.exp(-((x - b) ** 2) / (2 * a * a)), 2),
+    "trapezoid": (lambda x, a, b, c, d: _plateau(x, a, b, c, d, lambda u: u), 4),
+    "pi": (lambda x, a, b, c, d: _plateau(x, a, b, c, d, _smooth), 4),
+    "s": (lambda x, a, b: _plateau(x, a, b, np.inf, np.inf, _smooth), 2),
+    "z": (lambda x, a, b: _plateau(x, -np.inf, -np.inf, a, b, _smooth), 2),
+    "crisp": (lambda x, a, b: ((x >= a) & (x <= b)).astype(np.float64), 2),
+}
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term for a range of values: its name, and the degree from 0 to 1 to which a value belongs to it.
+
+    >>> Term("young", "pi", (7.05, 15.4, 22.5, 27.18))(np.array([20, 30])).tolist()
+    [1.0, 0.0]
+    """
+
+    name: str
+    kind: str
+    numbers: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise StudyError(
+                f'unknown membership function "{self.kind}"',
+                expected="a membership function",
+                remedy=nearest(self.kind, KINDS),
+            )
+        wanted = KINDS[self.kind][1]
+        if len(self.numbers) != wanted:
+            raise StudyError(
+                f'the term "{self.name}" has {len(self.numbers)} numbers', expected=f"{wanted} for {self.kind}"
+            )
+        ordered = list(self.numbers) == sorted(self.numbers) if self.kind != "gaussian" else self.numbers[0] > 0
+        if not ordered:
+            raise StudyError(
+                f'the numbers of the term "{self.name}" are {list(self.numbers)}',
+                expected="a width above 0, then the centre" if self.kind == "gaussian" else "numbers that never fall",
+            )
+
+    def __call__(self, values: npt.ArrayLike) -> Floats:
+        grades: Floats = KINDS[self.kind][0](np.asarray(values, dtype=np.float64), *self.numbers)
+        return grades
+
+
 @dataclass(frozen=True)
 class Variable:
     """A linguistic variable: an attribute and the terms for its values."""
@@ -33,17 +104,14 @@ class Variable:
         return np.stack([np.ones(len(values)), *(term(values) for term in self.terms)])
 
 
-def variables_of(attributes: Mapping[str, Attribute], values: Mapping[str, Floats]) -> tuple[Variable, ...]:
-    """Return the variables of a mapping, with declared terms or terms proposed from values.
-
-    Attributes without terms have no variable.
-    """
+def variables_of(attributes: Mapping[str, Attribute], values: Callable[[str], Floats]) -> tuple[Variable, ...]:
+    """Return the variables of the attributes that have terms: declared ones, or terms proposed from the values."""
     variables = []
     for name, attribute in attributes.items():
         if attribute.terms is not None:
             terms = tuple(Term(word, t.kind, t.numbers) for word, t in attribute.terms.items())
         else:
-            terms = proposed(name, values[name], attribute.quantiles or 3, ordinal=attribute.ordinal)
+            terms = proposed(name, values(name), attribute.quantiles or 3, ordinal=attribute.ordinal)
         if terms:
             variables.append(Variable(name, terms))
     return tuple(variables)
@@ -67,21 +135,17 @@ def proposed(name: str, values: Floats, limit: int = 3, *, ordinal: bool = True)
     cuts = cuts[(cuts > distinct[0]) & (cuts < distinct[-1])]
     if not len(cuts):
         cuts = np.array([distinct[len(distinct) // 2]])
-    ends = np.concatenate([[distinct[0]], cuts, [distinct[-1]]])
-    half = np.minimum(np.diff(ends)[:-1], np.diff(ends)[1:]) / 4
-    low, high = cuts - half, cuts + half
-    terms = []
-    for part in range(len(cuts) + 1):
-        start = (distinct[0], distinct[0]) if part == 0 else (low[part - 1], high[part - 1])
-        end = (distinct[-1], distinct[-1]) if part == len(cuts) else (low[part], high[part])
-        if part == 0:
-            words = f"{name} up to {cuts[0]:.6g}"
-        elif part == len(cuts):
-            words = f"{name} from {cuts[-1]:.6g}"
-        else:
-            words = f"{name} {cuts[part - 1]:.6g} to {cuts[part]:.6g}"
-        terms.append(Term(words, "pi", tuple(map(float, (*start, *end)))))
-    return tuple(terms)
+    least, most = distinct[[0, -1]]
+    widths = np.diff(np.concatenate([[least], cuts, [most]]))
+    half = np.minimum(widths[:-1], widths[1:]) / 4
+    rising = [(least, least), *zip(cuts - half, cuts + half, strict=True)]
+    falling = [*rising[1:], (most, most)]
+    between = [f"{low:.6g} to {high:.6g}" for low, high in pairwise(cuts)]
+    words = [f"up to {cuts[0]:.6g}", *between, f"from {cuts[-1]:.6g}"]
+    return tuple(
+        Term(f"{name} {word}", "pi", tuple(map(float, (*start, *end))))
+        for word, start, end in zip(words, rising, falling, strict=True)
+    )
 
 
 def sentence(rule: Sequence[int], variables: Sequence[Variable]) -> str:
@@ -95,26 +159,7 @@ def sentence(rule: Sequence[int], variables: Sequence[Variable]) -> str:
     return ", ".join(words) or "anyone"
 
 
-def minimal(rules: Codes) -> Codes:
-    """Return the rules that no other one covers, by comparing all pairs. The fast twin is in `rule_walk`.
-
-    >>> minimal(np.array([[1, 0], [1, 2], [0, 2]], np.int32)).tolist()
-    [[1, 0], [0, 2]]
-    """
-    keep = []
-    for number, rule in enumerate(rules):
-        wider = ((rules == 0) | (rules == rule)).all(axis=1) & (rules != rule).any(axis=1)
-        if not wider.any():
-            keep.append(number)
-    return rules[keep]
-
-
-ALPHA = 0.5
-WIDE = 1 << 62
-
-
-@dataclass(frozen=True)
-class Graded:
+class Graded(NamedTuple):
     """Distinct tuples: `grades[start[j] + k, codes[j, t]]` is the membership of tuple t in term k of variable j."""
 
     codes: Codes
@@ -136,16 +181,16 @@ class Graded:
         """Return some of the records, with only the tuples that they have."""
         present, number = np.unique(self.tuple_of[chosen], return_inverse=True)
         codes = np.ascontiguousarray(self.codes[:, present])
-        return Graded(codes, self.grades, self.start, self.terms, number.reshape(-1).astype(np.int32))
+        return self._replace(codes=codes, tuple_of=number.reshape(-1).astype(np.int32))
 
 
-def grade(microfile: Microfile, variables: Sequence[Variable], alpha: float = ALPHA) -> Graded:
+def grade(microfile: Microfile, variables: Sequence[Variable]) -> Graded:
     """Compress a microfile to the tuples that the variables can distinguish."""
     tables, columns, widths = [], [], []
     for variable in variables:
         position = microfile.attributes.index(variable.attribute)
         of_values = variable.grades(microfile.values[position])
-        of_values[of_values < alpha] = 0.0
+        of_values[of_values < ALPHA] = 0.0
         seen, code = np.unique(of_values, axis=1, return_inverse=True)
         tables.append(seen)
         columns.append(code.reshape(-1).astype(np.int32)[microfile.codes[position]])
@@ -196,7 +241,8 @@ class Quality:
 
         See docs/readings.md, 4.5.
         """
-        return relative_confidence(self.inside, self.outside)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.inside > 0, self.inside / self.outside, 0.0)
 
     @property
     def fitness(self) -> Floats:
@@ -204,39 +250,25 @@ class Quality:
         df, rcf = self.df, self.rcf
         return np.where(df > 0, df * np.where(np.isinf(rcf), 1.0, rcf), 0.0)
 
+    def part(self, rows: Counts64) -> Quality:
+        """Return the quality of some rules."""
+        return replace(self, inside=self.inside[rows], outside=self.outside[rows])
+
     def passing(self, gamma: float, kappa: float, least: float) -> Flags:
         """Return which rules have DF > 0, RCF ≥ γ, support > κ and at least `least` records of the group."""
         return (self.df > 0) & (self.rcf >= gamma) & (self.support > kappa) & (self.inside >= least)
 
 
-def relative_confidence(inside: Floats, outside: Floats) -> Floats:
-    """Return the mass in the group over the mass outside it.
-
-    >>> relative_confidence(np.array([3.0, 3.0, 0.0]), np.array([2.0, 0.0, 0.0])).tolist()
-    [1.5, inf, 0.0]
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(outside > 0, inside / np.where(outside > 0, outside, 1.0), np.inf)
-    return np.where(inside > 0, ratio, 0.0)
-
-
 @compiled
 def rule_masses(
-    rules: Codes,
-    codes: Codes,
-    grades: Floats,
-    start: Counts64,
-    inside: Floats,
-    outside: Floats,
-    alpha: float,
-    lists: Codes,
-    begin: Counts64,
+    rules: Codes, graded: Graded, inside: Floats, outside: Floats, lists: Codes, begin: Counts64
 ) -> tuple[Floats, Floats]:
     """Return the mass of each rule in and outside the group.
 
     `lists[begin[p] : begin[p + 1]]` are the tuples with a positive membership in row p of the grades. Only the shortest
     list among a rule's conditions is walked.
     """
+    codes, grades, start = graded.codes, graded.grades, graded.start
     # The product is 0 where any membership is, so the tuples of the rarest condition are enough.
     mass_in, mass_out = np.zeros(len(rules)), np.zeros(len(rules))
     order = np.empty(rules.shape[1], np.int64)
@@ -257,17 +289,18 @@ def rule_masses(
             for u in range(used):
                 j = order[u]
                 product *= grades[start[j] + rules[i, j], codes[j, t]]
-                if product < alpha:  # the product only falls
+                if product < ALPHA:  # the product only falls
                     break
-            if product >= alpha:
+            if product >= ALPHA:
                 mass_in[i] += product * inside[t]
                 mass_out[i] += product * outside[t]
     return mass_in, mass_out
 
 
 @compiled
-def rule_memberships(rules: Codes, codes: Codes, grades: Floats, start: Counts64, alpha: float) -> Floats:
+def rule_memberships(rules: Codes, graded: Graded) -> Floats:
     """Return the greatest compatibility of each tuple with any rule, 0 below α."""
+    codes, grades, start = graded.codes, graded.grades, graded.start
     grade = np.zeros(codes.shape[1])
     for t in range(codes.shape[1]):
         for i in range(len(rules)):
@@ -275,9 +308,9 @@ def rule_memberships(rules: Codes, codes: Codes, grades: Floats, start: Counts64
             for j in range(rules.shape[1]):
                 if rules[i, j] > 0:
                     product *= grades[start[j] + rules[i, j], codes[j, t]]
-                    if product < alpha or product <= grade[t]:  # it only falls, so it is not the greatest
+                    if product < ALPHA or product <= grade[t]:  # it only falls, so it is not the greatest
                         break
-            if product >= alpha and product > grade[t]:
+            if product >= ALPHA and product > grade[t]:
                 grade[t] = product
     return grade
 
@@ -285,8 +318,8 @@ def rule_memberships(rules: Codes, codes: Codes, grades: Floats, start: Counts64
 class RuleMeasure:
     """The quality of rules on one file. Rules that were measured before are looked up."""
 
-    def __init__(self, graded: Graded, members: Flags, alpha: float = ALPHA) -> None:
-        self.graded, self.alpha = graded, alpha
+    def __init__(self, graded: Graded, members: Flags) -> None:
+        self.graded = graded
         self.inside = graded.counts(members)
         self.outside = graded.counts() - self.inside
         self._lists, self._begin = _tuples_of_terms(graded)
@@ -302,18 +335,8 @@ class RuleMeasure:
         fresh = [i for i, key in enumerate(keys) if key not in self._known]
         fresh = list({keys[i]: i for i in fresh}.values())
         if fresh:
-            g = self.graded
-            masses = rule_masses(
-                np.ascontiguousarray(rules[fresh], np.int32),
-                g.codes,
-                g.grades,
-                g.start,
-                self.inside,
-                self.outside,
-                self.alpha,
-                self._lists,
-                self._begin,
-            )
+            some = np.ascontiguousarray(rules[fresh], np.int32)
+            masses = rule_masses(some, self.graded, self.inside, self.outside, self._lists, self._begin)
             self._known.update((keys[i], (float(a), float(b))) for i, a, b in zip(fresh, *masses, strict=True))
         known = np.array([self._known[key] for key in keys]).reshape(-1, 2)
         return Quality(known[:, 0], known[:, 1], float(self.inside.sum()), float((self.inside + self.outside).sum()))
@@ -326,18 +349,3 @@ def _tuples_of_terms(graded: Graded) -> tuple[Codes, Counts64]:
             rows[begin + k] = np.flatnonzero(graded.grades[begin + k, graded.codes[j]] > 0).astype(np.int32)
     sizes = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
     return np.concatenate(rows), sizes
-
-
-def literal_compatibility(rule: Sequence[int], variables: Sequence[Variable], record: Sequence[float]) -> float:
-    """Return equations 11 and 12 for one record, literally: the oracle of the kernels.
-
-    >>> from sfumato.methods.groups.attack.memberships import Term
-    >>> age = Variable("age", (Term("young", "pi", (7.05, 15.40, 22.50, 27.18)),))
-    >>> literal_compatibility([1], [age], [20.0]), literal_compatibility([1], [age], [26.0])
-    (1.0, 0.0)
-    """
-    product = 1.0
-    for k, variable, value in zip(rule, variables, record, strict=True):
-        if k:
-            product *= float(variable.terms[k - 1]([value])[0])
-    return product if product >= ALPHA else 0.0

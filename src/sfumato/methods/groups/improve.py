@@ -11,7 +11,6 @@ changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,7 +20,8 @@ from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.base.compiled import compiled
 from sfumato.errors import StoppedError
 from sfumato.methods.groups.attack.exposure import Criteria, Spare, exposure, spare_of
-from sfumato.methods.groups.microfile import Microfile
+from sfumato.methods.groups.attack.rule_walk import Stop
+from sfumato.methods.groups.microfile import Microfile, quantile_groups
 
 PRICE = 50.0  # the cost that is accepted for one unit of exposure
 STEPS, EACH, WORK = 15_000, 50, 30_000_000  # most steps: for each giver, and times signals times areas
@@ -73,7 +73,7 @@ def improve(
     used: Counts64,
     criteria: Criteria,
     noise: np.random.Generator,
-    stop: Callable[[], bool] | None = None,
+    stop: Stop | None = None,
 ) -> Improved:
     """Improve the pairs in use. `held` is each signal (row) in each area with these pairs; it is not changed."""
     held, used = held.copy(), used.copy()
@@ -204,30 +204,20 @@ class Shift:
     entropy: float
     entropy_change: float
 
-    def as_dict(self) -> dict[str, object]:
-        return {name: round(float(getattr(self, name)), 6) for name in self.__dataclass_fields__}
-
 
 def shift_of(before: Microfile, after: Codes) -> Shift:
     """Return the shift that other areas of the same records cause."""
     biases, gains = [], []
     for position, values in enumerate(before.values):
-        codes = _grouped(before.codes[position].astype(np.int64), len(values))
+        codes = before.codes[position].astype(np.int64)
+        if len(values) > GROUPS:
+            codes = quantile_groups(np.bincount(codes, minlength=len(values)), GROUPS)[codes]
         one, two = (_shares(codes, areas, len(before.areas)) for areas in (before.area_of, after))
         biases.append(np.abs(two - one).reshape(-1))
         gains.append(_entropy(two) - _entropy(one))
     bias, gain = np.concatenate(biases), np.concatenate(gains)
-    rate = float((before.area_of != after).mean())
-    return Shift(rate, float(bias.mean()), float(bias.max()), float(np.abs(gain).mean()), float(gain.mean()))
-
-
-def _grouped(codes: Counts64, count: int) -> Counts64:
-    if count <= GROUPS:
-        return codes
-    of_value = np.bincount(codes, minlength=count)
-    middle = np.cumsum(of_value) - of_value / 2
-    grouped: Counts64 = np.minimum((middle * GROUPS / len(codes)).astype(np.int64), GROUPS - 1)[codes]
-    return grouped
+    figures = ((before.area_of != after).mean(), bias.mean(), bias.max(), np.abs(gain).mean(), gain.mean())
+    return Shift(*(round(float(figure), 6) for figure in figures))
 
 
 def _shares(codes: Counts64, area_of: Codes, areas: int) -> Floats:

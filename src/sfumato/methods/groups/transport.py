@@ -10,14 +10,16 @@ of all pairs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.sparse import csr_array
 
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.errors import SfumatoError, StoppedError
+from sfumato.methods.groups.attack.rule_walk import Stop
 
 NEAREST = 2
 NEAR = 24
@@ -65,7 +67,7 @@ class Pairs:
 def least_cost(
     problem: Transport,
     nodes: int = 4,
-    stop: Callable[[], bool] | None = None,
+    stop: Stop | None = None,
     *,
     pool: tuple[Counts64, Counts64] | None = None,
     close: float = 0.0,
@@ -83,28 +85,27 @@ def least_cost(
     while True:
         if stop is not None and stop():
             raise StoppedError("interrupted while searching for pairs; nothing was saved")
-        solved = _solve(problem, rows, columns)
+        share, prices, cost, passed = _solve(problem, rows, columns)
         # Near takers are priced first, and all takers only if no near one has negative reduced cost.
-        more = None if close else _reducing_pairs(problem, rows, columns, solved.prices, priced)
+        more = None if close else _reducing_pairs(problem, rows, columns, prices, priced)
         saving = 0.0
         if more is None:
-            more = _reducing_pairs(problem, rows, columns, solved.prices, all_takers)
+            more = _reducing_pairs(problem, rows, columns, prices, all_takers)
             if more is None:
                 break
             saving = more.saving
-            if close and solved.beyond <= BEYOND + beyond and saving <= close * solved.pairs:
+            if close and passed <= BEYOND + beyond and saving <= close * cost:
                 break
             priced = np.union1d(priced, more.takers)
         rows, columns = np.concatenate([rows, more.givers]), np.concatenate([columns, more.takers])
-    if solved.beyond > BEYOND + beyond:
+    if passed > BEYOND + beyond:
         return None
-    share = solved.shares
     exact = saving == 0.0 and bool(np.abs(share - share.round()).max(initial=0.0) <= 1e-6)
     if not exact:
         share = _integral(problem, rows, columns, share, nodes)
     chosen = share > 0.5
     total = float(problem.cost[rows[chosen], columns[chosen]].sum())
-    return Pairs(rows[chosen], columns[chosen], total, max(solved.pairs - saving, 0.0), exact, (rows, columns))
+    return Pairs(rows[chosen], columns[chosen], total, max(cost - saving, 0.0), exact, (rows, columns))
 
 
 @dataclass(frozen=True)
@@ -114,14 +115,6 @@ class _ReducingPairs:
     givers: Counts64
     takers: Counts64
     saving: float
-
-
-@dataclass(frozen=True)
-class _Solved:
-    shares: Floats
-    prices: Floats
-    pairs: float
-    beyond: float
 
 
 def nearest_pairs(cost: Floats, taker_area: Codes, limit: int) -> tuple[Counts64, Counts64]:
@@ -138,51 +131,38 @@ def nearest_pairs(cost: Floats, taker_area: Codes, limit: int) -> tuple[Counts64
     return np.concatenate(near_rows), np.concatenate(near_columns)
 
 
-def _constraints(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Any, Floats]:
-    """Return the constraints: each giver and taker once, each signal of each place within its bound."""
-    from scipy.sparse import csr_array
+def _program(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Any, Floats, Floats]:
+    """Return the constraints and costs: each giver and taker once, each signal of each place within its bound.
 
+    Every bound has an expensive slack, so that dual prices always exist.
+    """
     givers, takers = problem.cost.shape
     signals, areas = problem.room.shape
-    edges = np.arange(len(rows))
+    edges, slacks, once = np.arange(len(rows)), np.arange(problem.room.size), np.ones(len(rows))
     shift = problem.giver_weights[:, rows] - problem.taker_weights[:, columns]
-    parts = [(rows, edges, np.ones(len(rows))), (givers + columns, edges, np.ones(len(rows)))]
+    parts = [(rows, edges, once), (givers + columns, edges, once)]
     for k in range(signals):
         first = givers + takers + k * areas
         parts.append((first + problem.giver_area[rows], edges, -shift[k]))
         parts.append((first + problem.taker_area[columns], edges, shift[k]))
+    parts.append((givers + takers + slacks, len(rows) + slacks, -np.ones(len(slacks))))
     row, edge, value = (np.concatenate([part[i] for part in parts]) for i in range(3))
-    shape = (givers + takers + signals * areas, len(rows))
-    return csr_array((value, (row, edge)), shape=shape), np.concatenate(
-        [np.ones(givers + takers), problem.room.reshape(-1)]
-    )
+    matrix = csr_array((value, (row, edge)), shape=(givers + takers + len(slacks), len(rows) + len(slacks)))
+    limits = np.concatenate([np.ones(givers + takers), problem.room.reshape(-1)])
+    expensive = 1000.0 * (float(problem.cost.max(where=np.isfinite(problem.cost), initial=0.0)) + 1)
+    price = np.repeat(np.where(np.isinf(problem.price), expensive, problem.price), areas)
+    return matrix, limits, np.concatenate([problem.cost[rows, columns], price])
 
 
-def _elastic(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Any, Floats, Floats]:
-    """Return the constraints with an expensive slack in every bound, so that dual prices always exist."""
-    from scipy.sparse import coo_array, hstack
-
-    matrix, limits = _constraints(problem, rows, columns)
-    bounds = problem.room.size
-    first = matrix.shape[0] - bounds
-    out = coo_array((-np.ones(bounds), (first + np.arange(bounds), np.arange(bounds))), shape=(matrix.shape[0], bounds))
-    dear = 1000.0 * (float(problem.cost.max(where=np.isfinite(problem.cost), initial=0.0)) + 1)
-    price = np.repeat(np.where(np.isinf(problem.price), dear, problem.price), problem.room.shape[1])
-    return hstack([matrix, out]).tocsr(), limits, np.concatenate([problem.cost[rows, columns], price])
-
-
-def _solve(problem: Transport, rows: Counts64, columns: Counts64) -> _Solved:
-    from scipy.optimize import linprog
-
-    matrix, limits, cost = _elastic(problem, rows, columns)
+def _solve(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Floats, Floats, float, float]:
+    """Return the share of each pair, the dual prices, the cost of the pairs, and how far hard bounds are exceeded."""
+    matrix, limits, cost = _program(problem, rows, columns)
     solved = linprog(cost, A_ub=matrix, b_ub=limits, bounds=(0, None), method="highs-ds")
     if solved.status != 0 or solved.x is None:
         raise SfumatoError(f"the linear program failed: {solved.message}")
     shares = solved.x[: len(rows)]
-    passed = solved.x[len(rows) :].reshape(problem.room.shape)
-    beyond = float(passed[np.isinf(problem.price)].max(initial=0.0))
-    pairs = float(cost[: len(rows)] @ shares)
-    return _Solved(shares, solved.ineqlin.marginals, pairs, beyond)
+    passed = solved.x[len(rows) :].reshape(problem.room.shape)[np.isinf(problem.price)]
+    return shares, solved.ineqlin.marginals, float(cost[: len(rows)] @ shares), float(passed.max(initial=0.0))
 
 
 def _reducing_pairs(
@@ -229,14 +209,12 @@ def _integral(problem: Transport, rows: Counts64, columns: Counts64, share: Floa
     If no nodes are allowed, the largest shares are taken. Integral pairs cannot meet a bound exactly, so each may be
     exceeded by half a record.
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
     if not nodes:
         return _rounded(rows, columns, share)
     sure = share > 1 - 1e-6
     settled = np.isin(rows, rows[sure]) | np.isin(columns, columns[sure])
     open_ = np.flatnonzero(~settled & ((share > 1e-6) | _cheapest(problem, rows, columns, ~settled)))
-    matrix, limits, cost = _elastic(problem, rows, columns)
+    matrix, limits, cost = _program(problem, rows, columns)
     bounds = problem.room.size
     limits[-bounds:] += HALF
     whole = np.where(sure, 1.0, 0.0)

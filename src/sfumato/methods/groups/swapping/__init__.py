@@ -1,1 +1,0 @@
-"""The cheapest swaps within bounds."""
