@@ -21,17 +21,20 @@ from threadpoolctl import threadpool_limits
 
 from sfumato.algorithms.dominance import comparable, first_non_dominated
 from sfumato.base.arrays import Floats
+from sfumato.base.formats import without_infinities
+from sfumato.errors import InputError
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.channel import Figures, attainable, attribute_figures, error, error_of, figures, undisguised_error
-from sfumato.methods.channel.design import given_cells, used_settings
-from sfumato.methods.channel.estimate import grr
+from sfumato.methods.channel.estimate import grr, response_matrix
+from sfumato.methods.channel.exact import MOST_CATEGORIES, ExactSearch, LocalSearch
 from sfumato.methods.channel.matrices import (
     CLOSE,
     Candidate,
     bounds_of,
     designed_for_text,
-    limited_matrices,
-    local_matrices,
+    given_cells,
+    matrices_of,
+    used_settings,
 )
 from sfumato.methods.channel.prior import Prior, prior_of
 from sfumato.methods.run import Run
@@ -125,11 +128,7 @@ def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
     stated = settings.model_copy(update=asked)
     # One BLAS thread: these matrices are small, so more threads would wait for each other and change last digits.
     with threadpool_limits(1):
-        candidates = (
-            local_matrices(prior, settings, run.tell)
-            if settings.local
-            else limited_matrices(prior, settings, run.tell, cells)
-        )
+        candidates = matrices_of(prior, settings, run.tell, cells)
         points = _points(prior, settings, stated, candidates, bounds_of(prior, settings))
     exact = settings.engine == "exact" and not settings.invariant and prior.design is None
     exact &= settings.epsilon is None or settings.local
@@ -255,3 +254,58 @@ def guarantees(settings: ChannelSettings, prior: Prior, said: Figures) -> dict[s
 def _unique(names: Sequence[str]) -> tuple[str, ...]:
     """Return names with a number where two are equal: a category may itself be called "a | b"."""
     return tuple(name if names.count(name) == 1 else f"{name} #{position + 1}" for position, name in enumerate(names))
+
+
+EPSILONS = (0.01, 20.0)  # below, a report is no information; above, it is no disguise
+
+
+def family_channel(prior: Prior, family: str, parameter: float) -> tuple[Channel, dict[str, Any]]:
+    """Return a channel of a family for a prior's categories, and its figures; only these need the shares."""
+    matrix = response_matrix(family, len(prior.categories), parameter)
+    said = figures(matrix, prior.shares, prior.records)
+    notes = guarantees(ChannelSettings(delta=min(said.worst_posterior, 1.0)), prior, said)
+    notes |= {"engine": f"{family} {parameter:g}", "designed_for": "no shares", "gain_cap": None}
+    channel = Channel(prior.columns, prior.categories, prior.categories, matrix, None, notes, prior.cells)
+    return channel, channel_figures(channel, prior)
+
+
+def channel_figures(channel: Channel, prior: Prior) -> dict[str, Any]:
+    """Return all figures of a channel, with the certified lower bound on the error at the same privacy."""
+    if set(channel.categories) != set(prior.categories):
+        raise InputError(
+            "the channel's categories are not those of the prior",
+            expected="the same categories",
+            remedy="check the column, and how missing values are declared",
+        )
+    places = [prior.categories.index(name) for name in channel.categories]
+    shares = prior.shares[places]
+    said = figures(channel.matrix, shares, prior.records)
+    lower = least_error(shares, said, prior.records)
+    return without_infinities(
+        {
+            "privacy": said.privacy,
+            "worst_posterior": said.worst_posterior,
+            "gain": said.gain,
+            "epsilon": said.epsilon,
+            "mse": said.error,
+            "mse_to_file": said.error_to_file,
+            "lower_bound": lower,
+            "loss": said.loss,
+            "outputs": len(channel.outputs),
+            "records": prior.records,
+        }
+    )
+
+
+def least_error(shares: Floats, said: Figures, records: int) -> float | None:
+    """Return the proven minimum error at the privacy, worst posterior and ε of this channel, or None."""
+    if len(shares) < 2 or len(shares) > MOST_CATEGORIES or said.error == math.inf:
+        return None
+    with threadpool_limits(1):
+        search = ExactSearch(shares, min(said.worst_posterior, 1.0))
+        low, high = search.range
+        search.at(min(max(said.privacy, low), high - 1e-3 * (high - low)))
+        least = search.lower_bound(said.privacy)
+        if EPSILONS[0] <= said.epsilon <= EPSILONS[1]:
+            least = max(least, LocalSearch(shares).at(said.epsilon).lower_bound)
+        return error_of(least, shares, records)
