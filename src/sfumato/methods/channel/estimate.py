@@ -20,13 +20,14 @@ from typing import Any
 import numpy as np
 
 from sfumato.base.arrays import Floats
-from sfumato.data.engine import Engine, open_engine
+from sfumato.data.engine import open_engine
 from sfumato.data.open import open_source
 from sfumato.data.settings import DataSettings, EngineOptions
 from sfumato.data.source import SUFFIX, Source, mark_of
-from sfumato.data.value_counts import Tally, first_row, require, tally
-from sfumato.errors import DataError, InputError, counted, nearest
+from sfumato.data.value_counts import Tally, require, tally
+from sfumato.errors import DataError, InputError, nearest
 from sfumato.measures.channel import SINGULAR, information
+from sfumato.methods.channel.draw import check_known
 from sfumato.methods.channel.prior import label_of
 from sfumato.plans.channel import Channel, load_channels, product
 
@@ -303,7 +304,8 @@ def estimate(
         raise InputError("a disguised column cannot be a stratum", expected="plain columns as strata")
     with open_engine(options=options) as engine:
         counted_cells = tally(engine, source, [*own, *by], own)
-        _check_reports(engine, source, channels, counted_cells)
+        for channel in channels:
+            check_known(engine, source, channel, counted_cells, reports=True)
     whole = product(channels)
     inverse = _inverse(whole, method)
     strata = []
@@ -336,23 +338,6 @@ def _inverse(channel: Channel, method: str) -> tuple[str, Floats] | None:
         return "inversion", inversion_matrix(channel.matrix)
     reference = channel.reference if channel.reference is not None else np.full(channel.size, 1.0 / channel.size)
     return "wls", weighted_matrix(channel.matrix, reference)
-
-
-def _check_reports(engine: Engine, source: Source, channels: Sequence[Channel], counted_cells: Tally) -> None:
-    for position, channel in enumerate(channels):
-        known = set(channel.outputs)
-        strange = sorted({(cell[position],) for cell in counted_cells.cells if cell[position] not in known})
-        if strange:
-            rows = sum(
-                n for c, n in zip(counted_cells.cells, counted_cells.counts, strict=True) if c[position] not in known
-            )
-            raise DataError(
-                f"{counted(len(strange), 'value')} of {channel.name} unknown to the channel, in "
-                f"{counted(rows, 'row')}; the "
-                f"first is in row {first_row(engine, source, [channel.name], strange)}",
-                expected="a column that was disguised with this channel",
-                remedy="check that file and channel belong together",
-            )
 
 
 def _counts(channels: Sequence[Channel], counted_cells: Tally) -> list[tuple[tuple[str, ...], Floats]]:

@@ -194,7 +194,7 @@ MOST_PAIRS = 4_000_000  # reports × categories of several channels together
 SLACK = 1e-9
 LIMITS = ("response", "response_posterior", "response_records", "response_epsilon")
 
-Given = Mapping[str, Any]
+Entries = Mapping[str, Any]  # figures and words in the shape of JSON
 
 
 def cell_counts(
@@ -293,7 +293,7 @@ def figures_given(
     }
 
 
-def public_given(given: Given) -> dict[str, Any]:
+def public_given(given: Entries) -> dict[str, Any]:
     """Return what the public reads of the rule: its limits, ε, and the number of records covered by ε alone."""
     return {
         "columns": list(given["columns"]),
@@ -313,29 +313,23 @@ def others_words(columns: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(columns[:-1]), columns[-1]])) if columns else "the other reports"
 
 
-def headline_rows(figures: Given, beside: Given | None) -> list[list[str]]:
+def headline_rows(figures: Entries, beside: Entries | None) -> list[list[str]]:
     """Return the figures given the other columns, which come first if there are other columns."""
     given = figures["given"]
     if given is None or beside is None:
         return []
     others, least = others_words(beside["columns"]), beside["limits"]["response_records"]
     worst = given["worst_posterior"]
+    people, largest = beside["counted"], given["largest_share"]
     rows = [
-        [f"given {others}: best guess right", percent(given["best_guess"])],
-        [f"given {others}: guess learned from the file right", percent(given["guess_from_file"])],
-        [
-            f"given {others}: worst posterior (combinations of {least} {beside['counted']} or more)",
-            "–" if worst is None else f"{worst:.4f}",
-        ],
-        [
-            f"given {others}: largest share there without a report",
-            "–" if worst is None else f"{given['largest_share']:.4f}",
-        ],
+        ["best guess right", percent(given["best_guess"])],
+        ["guess learned from the file right", percent(given["guess_from_file"])],
+        [f"worst posterior (combinations of {least} {people} or more)", "–" if worst is None else f"{worst:.4f}"],
+        ["largest share there without a report", "–" if worst is None else f"{largest:.4f}"],
     ]
+    rows = [[f"given {others}: {name}", value] for name, value in rows]
     if beside["small_cells"]:
-        rows.append(
-            [f"{beside['counted']} in smaller combinations, covered by ε alone", percent(beside["small_share"])]
-        )
+        rows.append([f"{people} in smaller combinations, covered by ε alone", percent(beside["small_share"])])
     return rows
 
 
@@ -402,7 +396,7 @@ def _epsilon_allowed(shares: Floats, allowed: Floats) -> float | None:
     return math.floor(least * 100) / 100
 
 
-def response_findings(given: Given | None, policy: PolicySettings) -> list[Finding]:
+def response_findings(given: Entries | None, policy: PolicySettings) -> list[Finding]:
     """Return how a file breaks the rule `response`, each sentence with the nearest release that keeps it."""
     if given is None:
         return []
@@ -411,25 +405,26 @@ def response_findings(given: Given | None, policy: PolicySettings) -> list[Findi
         for name, said in given["channels"].items()
         if said["cells_over"]
     ]
-    small = given["small_cells"] or given["in_several_cells"]
-    if given["in_several_cells"] and (given["epsilon"] is None or given["epsilon"] > policy.response_epsilon):
-        listed.append(
-            f"{given['in_several_cells']:,} persons have rows with different values of {_names(given)}, which ε alone "
-            f"covers, and at most {policy.response_epsilon:g} is allowed. The rule is met {_nearest(given, policy)}."
-        )
-    elif small and (given["epsilon"] is None or given["epsilon"] > policy.response_epsilon):
-        listed.append(
-            f"{percent(given['small_share'])} of the {given['counted']} are in combinations of {_names(given)} with "
-            f"fewer than {policy.response_records} {given['counted']}, which are covered by ε alone: ε is "
-            f"{'infinite' if given['epsilon'] is None else format(given['epsilon'], '.3g')}, and at most "
-            f"{policy.response_epsilon:g} is allowed. The rule is met {_nearest(given, policy)}."
-        )
+    most, people = given["epsilon"], given["counted"]
+    if most is None or most > policy.response_epsilon:
+        allowed = f"at most {policy.response_epsilon:g} is allowed. The rule is met {_nearest(given, policy)}."
+        if given["in_several_cells"]:
+            listed.append(
+                f"{given['in_several_cells']:,} persons have rows with different values of {_names(given)}, which ε "
+                f"alone covers, and {allowed}"
+            )
+        elif given["small_cells"]:
+            listed.append(
+                f"{percent(given['small_share'])} of the {people} are in combinations of {_names(given)} with fewer "
+                f"than {policy.response_records} {people}, which are covered by ε alone: ε is "
+                f"{'infinite' if most is None else format(most, '.3g')}, and {allowed}"
+            )
     worst = [said["worst_posterior"] for said in given["channels"].values() if said["worst_posterior"] is not None]
     figures = {"response": max(worst, default=1.0)}
     return [Finding(RULE_RESPONSE, " ".join(listed), figures=figures)] if listed else []
 
 
-def _excess_sentence(name: str, said: Given, given: Given, policy: PolicySettings, several: bool) -> str:
+def _excess_sentence(name: str, said: Entries, given: Entries, policy: PolicySettings, several: bool) -> str:
     beside = _names(given) + (" and the other reports" if several and given["columns"] else "")
     return (
         f"Given {beside}, a report of {name} makes a category up to {percent(said['worst_posterior'])} probable. "
@@ -440,11 +435,11 @@ def _excess_sentence(name: str, said: Given, given: Given, policy: PolicySetting
     )
 
 
-def _names(given: Given) -> str:
+def _names(given: Entries) -> str:
     return others_words(given["columns"])
 
 
-def _nearest(given: Given, policy: PolicySettings) -> str:
+def _nearest(given: Entries, policy: PolicySettings) -> str:
     """Return the nearest release that keeps the rule."""
     allowed = [said["epsilon_allowed"] for said in given["channels"].values()]
     if given["small_cells"] or given["in_several_cells"]:
