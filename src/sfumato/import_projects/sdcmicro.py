@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from sfumato.base.formats import read_limited
 from sfumato.base.settings import Noted, toml_text
@@ -172,9 +171,9 @@ def import_sdcmicro(
     return Imported(written, len(names), tuple(notes))
 
 
-def _columns(result: dict[str, list[str] | None], names: list[str]) -> tuple[dict[str, Any], list[str]]:
+def _columns(result: dict[str, list[str] | None], names: list[str]) -> tuple[dict[str, Noted], list[str]]:
     """What each column of the table is, and what is left to decide."""
-    columns: dict[str, Any] = {}
+    columns: dict[str, Noted] = {}
     notes = []
     for argument, (role, why) in GIVEN.items():
         given = result.get(argument)

@@ -6,7 +6,7 @@ Every node of the lattice is evaluated once. The runs then look values up, and c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -77,15 +77,6 @@ class Runs:
     ce_mean: float
     evaluations: float
 
-    def as_dict(self) -> dict[str, float]:
-        return {
-            "rr": self.rr,
-            "rr_deviation": self.rr_deviation,
-            "ce": self.ce,
-            "ce_mean": self.ce_mean,
-            "evaluations": self.evaluations,
-        }
-
 
 @dataclass(frozen=True)
 class Reproduced:
@@ -105,8 +96,8 @@ class Reproduced:
             "reference": {"rr": row.reference_rr, "evaluations": row.reference_evaluations},
             "front": self.front,
             "space": self.space,
-            "paper_setting": self.paper_setting.as_dict(),
-            "default": self.default.as_dict(),
+            "paper_setting": asdict(self.paper_setting),
+            "default": asdict(self.default),
         }
 
 

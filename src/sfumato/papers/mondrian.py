@@ -1,7 +1,8 @@
 """Mondrian (LeFevre, DeWitt, Ramakrishnan 2006): recursive cuts of the space of all columns while parts are feasible.
 
 It works on cells: distinct tuples with counts and, as bits, the members of some sets that each one holds. A part is
-feasible if it has at least k records and, of each set, at least l members (docs/readings.md, 2, Mondrian).
+feasible if it has at least k records and, of each set, at least l members (docs/readings.md, 2, Mondrian). Columns,
+labels and classes are those of the method `local`.
 
 The compiled loops are compared with a plain twin in tests. The records of all open parts are in one buffer of entries
 (a cell and a number of its records), part after part. The last part is removed, cut in place, and replaced by its
@@ -10,17 +11,30 @@ pieces. An entry has at least one record, so the buffer never needs more entries
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sfumato.base.arrays import Codes, Counts64, Flags, Floats
+from sfumato.base.arrays import Codes, Counts64
 from sfumato.base.compiled import compiled
 from sfumato.measures.classes import Masks
+from sfumato.methods.local.criteria import merged_equal
+from sfumato.methods.local.model import Cells, Classes, Labels, label
 
 NEVER, NEEDED, ALWAYS = 0, 1, 2  # when the records of a median value are divided between both sides
-Found = tuple[Counts64, Counts64, Counts64, Masks, Counts64, Counts64, Counts64]
+
+
+class Tuples(NamedTuple):
+    """Distinct tuples: `codes[j, c]` is a unit of column j, and `counts[c]` the number of records.
+
+    The members of set s that the tuple holds are `masks[c, words[s]:words[s + 1]]`. A tuple that may be divided must
+    hold one member of each set.
+    """
+
+    codes: Codes
+    counts: Counts64
+    masks: Masks
+    words: Counts64
 
 
 @compiled
@@ -39,21 +53,6 @@ def least_members(masks: Masks, words: Counts64) -> Counts64:
             least = min(least, held)
         counts[row] = least
     return counts
-
-
-@compiled
-def label(grid: Any, j: int, low: int, high: int) -> tuple[int, int]:
-    """Return the run of units that a label of column j must cover to hold the units from `low` to `high`."""
-    size = grid.unit[j + 1] - grid.unit[j]
-    node = grid.leaf[grid.unit[j] + low]
-    if node >= 0:
-        while grid.high[node] <= high:
-            node = grid.parent[node]
-        return grid.low[node], grid.high[node]
-    # Missing values have no position in the order, so a label with them covers all of the column.
-    if grid.alone[j] and high == size - 1 and low < high:
-        return 0, size
-    return low, high + 1
 
 
 @compiled
@@ -140,7 +139,7 @@ def scatter(
 
 @compiled
 def cut(
-    grid: Any,
+    labels: Labels,
     cells: Any,
     cell: Counts64,
     count: Counts64,
@@ -157,17 +156,22 @@ def cut(
     The result is its parts (0: no cut), the unit it divides (-1: none), and the quota.
     """
     own = cells.codes[j]
-    node = grid.leaf[grid.unit[j] + low]
-    if node >= 0:
-        while grid.high[node] <= high:
-            node = grid.parent[node]
-        begin, parts = grid.first[node], grid.first[node + 1] - grid.first[node]
+    if labels.leaf[labels.unit[j] + low] >= 0:
+        begin, end = label(labels, j, low, high)
+        parts, unit = 0, begin
         # A column with a tree is cut into the children of the node, because its labels are nodes.
-        for part in range(parts):
-            until = grid.starts[begin + part + 1] if part + 1 < parts else grid.high[node]
-            side[grid.starts[begin + part] : until] = part
+        while unit < end:
+            child = labels.leaf[labels.unit[j] + unit]
+            above = labels.parent[child]
+            while labels.low[above] != begin or labels.high[above] != end:
+                child, above = above, labels.parent[above]
+            unit = labels.high[child]
+            side[labels.low[child] : unit] = parts
+            parts += 1
         return (parts, -1, 0) if fit(cells, cell, count, own, side, parts, -1, 0, k, l) else (0, -1, 0)
-    if grid.alone[j] and high == grid.unit[j + 1] - grid.unit[j] - 1:  # first separate missing values from the others
+    if (
+        labels.alone[j] and high == labels.unit[j + 1] - labels.unit[j] - 1
+    ):  # first separate missing values from the others
         side[low:high], side[high] = 0, 1
         if fit(cells, cell, count, own, side, 2, -1, 0, k, l):
             return 2, -1, 0
@@ -198,22 +202,18 @@ def cut(
 
 
 @compiled
-def partition(grid: Any, cells: Any, k: int, l: int, divide: int, room: int, limit: int) -> Found:
-    """Return all classes: their runs of units by column, records, members of sets, and their entries.
-
-    An entry is a cell, its class, and a number of records.
-    """
+def partition(
+    labels: Labels, cells: Any, k: int, l: int, divide: int, room: int
+) -> tuple[Counts64, Counts64, Counts64]:
+    """Return all classes as entries: a cell, its class, and a number of records."""
     columns, size = cells.codes.shape
-    words = cells.masks.shape[1]
     cell, count = np.empty(room, np.int64), np.empty(room, np.int64)
     cell[:size], count[:size] = np.arange(size), cells.counts
     begin = np.zeros(room + 1, np.int64)  # of each open part; the last one ends with the entries
     entry_cell, entry_class, entry_count = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
-    lows, highs = np.empty((limit, columns), np.int64), np.empty((limit, columns), np.int64)
-    rows, masks = np.zeros(limit, np.int64), np.zeros((limit, words), np.uint64)
     width = np.empty(columns)
     low, high = np.empty(columns, np.int64), np.empty(columns, np.int64)
-    side = np.zeros(np.max(np.diff(grid.unit)), np.int64)
+    side = np.zeros(np.max(np.diff(labels.unit)), np.int64)
     classes, entries, open_parts = 0, 0, 1
     while open_parts > 0:
         at = begin[open_parts - 1]
@@ -228,150 +228,69 @@ def partition(grid: Any, cells: Any, k: int, l: int, divide: int, room: int, lim
                     low[j] = unit
                 elif unit > high[j]:
                     high[j] = unit
-            lows[classes, j], highs[classes, j] = label(grid, j, low[j], high[j])
-            before = grid.leaves[grid.unit[j] + j :]
-            width[j] = (before[highs[classes, j]] - before[lows[classes, j]] - 1) / grid.others[j]
+            start, end = label(labels, j, low[j], high[j])
+            before = labels.before[labels.unit[j] + j : labels.unit[j + 1] + j + 1]
+            width[j] = (before[end] - before[start] - 1) / max(before[-1] - 1, 1)
         parts, shared, quota = 0, -1, 0
         while total >= 2 * k:  # the widest column that can be cut; the first of equal ones
             j = int(np.argmax(width))
             if width[j] <= 0:
                 break
-            parts, shared, quota = cut(grid, cells, here, held, j, low[j], high[j], side, k, l, divide)
+            parts, shared, quota = cut(labels, cells, here, held, j, low[j], high[j], side, k, l, divide)
             if parts > 0:
                 ends = scatter(cell[at:], count[at:], size - at, cells.codes[j], side, parts, shared, quota)
                 open_parts -= 1
-                start = np.int64(0)
+                filled = np.int64(0)
                 for part in range(parts):
-                    if ends[part] > start:
-                        begin[open_parts] = at + start
+                    if ends[part] > filled:
+                        begin[open_parts] = at + filled
                         open_parts += 1
-                        start = ends[part]
-                size = at + start
+                        filled = ends[part]
+                size = at + filled
                 break
             width[j] = 0.0
         if parts == 0:
-            for e in range(len(here)):
-                entry_cell[entries], entry_class[entries], entry_count[entries] = here[e], classes, held[e]
-                entries += 1
-                for w in range(words):
-                    masks[classes, w] |= cells.masks[here[e], w]
-            rows[classes] = total
+            until = entries + len(here)
+            entry_cell[entries:until], entry_count[entries:until], entry_class[entries:until] = here, held, classes
+            entries = until
             classes += 1
             size = at
             open_parts -= 1
-    return (
-        lows[:classes].copy(),
-        highs[:classes].copy(),
-        rows[:classes].copy(),
-        masks[:classes].copy(),
-        entry_cell[:entries].copy(),
-        entry_class[:entries].copy(),
-        entry_count[:entries].copy(),
-    )
+    return entry_cell[:entries].copy(), entry_class[:entries].copy(), entry_count[:entries].copy()
 
 
 DIVIDE = {"never": NEVER, "needed": NEEDED, "always": ALWAYS}
 
 
-class Grid(NamedTuple):
-    """The columns: units in order and, for columns with a tree, its nodes as runs of units.
-
-    Column j has the units from `unit[j]` to below `unit[j + 1]`. Before its unit u there are `leaves[unit[j] + j + u]`
-    leaves, and `others[j]` is the number of leaves of its domain minus one. If `alone[j]`, its last unit joins others
-    only if all join. The node of each single unit is `leaf`, which is -1 if the column has no tree. A node has a run of
-    units, a parent, and children that begin at `starts[first[node]:first[node + 1]]`.
-    """
-
-    unit: Counts64
-    leaves: Counts64
-    others: Floats
-    alone: Flags
-    leaf: Counts64
-    low: Counts64
-    high: Counts64
-    parent: Counts64
-    first: Counts64
-    starts: Counts64
-
-
-class Cells(NamedTuple):
-    """Distinct tuples: `codes[j, c]` is a unit of column j, and `counts[c]` the number of records.
-
-    The members of set s that the cell holds are `masks[c, words[s]:words[s + 1]]`. A cell that may be divided must hold
-    one member of each set.
-    """
-
-    codes: Codes
-    counts: Counts64
-    masks: Masks
-    words: Counts64
-
-
-@dataclass(frozen=True, eq=False)
-class Partition:
-    """The result: classes as boxes with their records, and which records of which cell are in which class.
-
-    The label of class i in column j is the run of units from `low[i, j]` to below `high[i, j]`. The least number of
-    members of any set is `members[i]`. Of entry e, `entry_count[e]` records of `entry_cell[e]` are in `entry_class[e]`.
-    """
-
-    grid: Grid
-    cells: Cells
-    low: Counts64
-    high: Counts64
-    rows: Counts64
-    members: Counts64
-    entry_cell: Counts64
-    entry_class: Counts64
-    entry_count: Counts64
-
-    @property
-    def classes(self) -> int:
-        return len(self.rows)
-
-    def losses(self) -> Floats:
-        """Return, per column, the sum over cells of (leaves covered - 1)/(leaves of the domain - 1)."""
-        grid = self.grid
-        losses = np.zeros(len(grid.others))
-        for j, others in enumerate(grid.others.tolist()):
-            before = grid.leaves[grid.unit[j] + j : grid.unit[j + 1] + j + 1]
-            covered = before[self.high[:, j]] - before[self.low[:, j]]
-            losses[j] = float(((covered - 1) * self.rows).sum()) / others
-        return losses
-
-    def labels_per_value(self) -> float:
-        """Return the number of different labels of a value, averaged over all values that occur."""
-        carried = values = 0
-        for j, codes in enumerate(self.cells.codes):
-            width = int(self.grid.unit[j + 1] - self.grid.unit[j]) + 1
-            own = codes[self.entry_cell].astype(np.int64)
-            label = self.low[self.entry_class, j] * width + self.high[self.entry_class, j]
-            carried += len(np.unique(own * width * width + label))
-            values += len(np.unique(own))
-        return carried / max(values, 1)
-
-
-def mondrian(grid: Grid, cells: Cells, k: int, l: int = 1, divide: str = "never") -> Partition | None:
+def mondrian(
+    labels: Labels, cells: Tuples, k: int, l: int = 1, divide: str = "never"
+) -> tuple[Classes, Counts64] | None:
     """Cut as long as a cut leaves every part feasible; None if the whole table is not feasible.
 
     `divide` is when the records of the median value are divided between both sides, so that both have equal numbers:
     never (strict), if a column has no feasible cut that keeps values together (needed), or first of all (always).
-    Classes whose labels are the same at the end become one class.
+    Classes whose labels are the same at the end become one class. The least number of members of any set is returned
+    for each class.
     """
     records = int(cells.counts.sum())
     whole = np.bitwise_or.reduce(cells.masks, axis=0, keepdims=True)
     if records < max(k, 1) or least_members(whole, cells.words)[0] < l:
         return None
     room = len(cells.counts) if divide == "never" else records
-    parts = partition(grid, cells, k, l, DIVIDE[divide], room, min(room, records // max(k, 1)))
-    low, high, rows, masks, entry_cell, entry_class, entry_count = parts
-    if divide != "never":
-        boxes, number = np.unique(np.hstack([low, high]), axis=0, return_inverse=True)
-        number = number.reshape(-1).astype(np.int64)
-        low, high = np.hsplit(boxes, 2)
-        rows = np.bincount(number, weights=rows).astype(np.int64)
-        joined = np.zeros((len(rows), masks.shape[1]), dtype=np.uint64)
-        np.bitwise_or.at(joined, number, masks)
-        masks, entry_class = joined, number[entry_class]
-    members = least_members(masks, cells.words)
-    return Partition(grid, cells, low, high, rows, members, entry_cell, entry_class, entry_count)
+    entries = partition(labels, cells, k, l, DIVIDE[divide], room)
+    found = Classes.of(labels, Cells(np.ascontiguousarray(cells.codes.T), cells.counts), *entries)
+    found = found if divide == "never" else merged_equal(found)
+    masks = np.zeros((len(found.rows), cells.masks.shape[1]), dtype=np.uint64)
+    np.bitwise_or.at(masks, found.owner, cells.masks[found.cell])
+    return found, least_members(masks, cells.words)
+
+
+def labels_per_value(classes: Classes) -> float:
+    """Return the number of different labels of a value, averaged over all values that occur."""
+    carried = values = 0
+    for j, width in enumerate((np.diff(classes.labels.unit) + 1).tolist()):
+        own = classes.cells.codes[classes.cell, j].astype(np.int64)
+        run = classes.low[classes.owner, j] * width + classes.high[classes.owner, j]
+        carried += len(np.unique(own * width * width + run))
+        values += len(np.unique(own))
+    return carried / max(values, 1)
