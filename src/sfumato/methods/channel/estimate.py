@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
@@ -210,7 +209,7 @@ class Estimate:
     def records(self) -> int:
         return sum(stratum.records for stratum in self.strata)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what `sfumato channel estimate --json` prints; counts are shares times the records of the stratum."""
         return {
             "columns": list(self.channel.columns),
@@ -222,23 +221,23 @@ class Estimate:
             "strata": [self._said(stratum) for stratum in self.strata],
         }
 
-    def _said(self, stratum: Stratum) -> dict[str, Any]:
-        recovered, likely = stratum.recovered, stratum.most_likely
+    def _said(self, stratum: Stratum) -> dict[str, object]:
+        found = stratum.recovered
+        figures = {
+            "share": found.shares,
+            "unbiased": found.raw,
+            "standard_error": found.error,
+            "standard_error_to_file": found.error_to_file,
+            "low": found.low,
+            "high": found.high,
+            "most_likely": stratum.most_likely.shares,
+            "count": found.shares * stratum.records,
+        }
         return {
             "values": dict(zip(self.by, stratum.values, strict=True)),
             "records": stratum.records,
             "categories": [
-                {
-                    "category": name,
-                    "share": float(recovered.shares[category]),
-                    "unbiased": float(recovered.raw[category]),
-                    "standard_error": float(recovered.error[category]),
-                    "standard_error_to_file": float(recovered.error_to_file[category]),
-                    "low": float(recovered.low[category]),
-                    "high": float(recovered.high[category]),
-                    "most_likely": float(likely.shares[category]),
-                    "count": float(recovered.shares[category] * stratum.records),
-                }
+                {"category": name} | {figure: float(values[category]) for figure, values in figures.items()}
                 for category, name in enumerate(self.channel.categories)
             ],
         }
@@ -372,9 +371,7 @@ def warner(categories: int, truth: float) -> Floats:
 
 
 def uniform_perturbation(categories: int, retention: float) -> Floats:
-    """Return the matrix that keeps a value with probability q and else draws any category.
-
-    It is Warner's with p = q + (1 − q)/n.
+    """Return the matrix that keeps a value with probability q and else draws any: Warner's with p = q + (1 − q)/n.
 
     >>> bool(np.allclose(uniform_perturbation(4, 0.2), warner(4, 0.4)))
     True
@@ -384,9 +381,7 @@ def uniform_perturbation(categories: int, retention: float) -> Floats:
 
 
 def frapp(categories: int, ratio: float) -> Floats:
-    """Return the matrix in which the truth is λ times as likely as each other category.
-
-    It is Warner's with p = λ/(λ + n − 1).
+    """Return the matrix in which the truth is λ times as likely as any other: Warner's with p = λ/(λ + n − 1).
 
     >>> bool(np.allclose(frapp(4, 3.0), warner(4, 0.5)))
     True

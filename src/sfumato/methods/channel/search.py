@@ -13,7 +13,6 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -204,36 +203,28 @@ def _points(
 def point_of(prior: Prior, number: int, channel: Channel, lower: float | None, beside: bool = False) -> Point:
     """Return a channel with every figure on a prior, and the errors of known mechanisms of the same ε."""
     said = figures(channel.matrix, prior.shares, prior.records)
-    attributes = {
-        name: attribute_figures(channel.matrix, prior.shares, [cell[position] for cell in prior.cells])
-        for position, name in enumerate(prior.columns)
-        if prior.joint
-    }
     values = {"privacy": said.privacy, "mse": said.error}
     values |= {"worst_posterior": said.worst_posterior, "gain": said.gain, "epsilon": said.epsilon}
-    details: dict[str, Any] = {"mse_to_file": said.error_to_file}
-    if attributes:
-        details["attributes"] = {
-            name: {"privacy": private, "worst_posterior": worst} for name, (private, worst) in attributes.items()
-        }
+    details: dict[str, object] = {"mse_to_file": said.error_to_file}
+    if prior.joint:
+        attributes = details["attributes"] = {}
+        for position, name in enumerate(prior.columns):
+            of_cells = [cell[position] for cell in prior.cells]
+            private, worst = attribute_figures(channel.matrix, prior.shares, of_cells)
+            attributes[name] = {"privacy": private, "worst_posterior": worst}
     if beside:
         details["beside"] = mechanism_errors(prior.shares, prior.records, said.epsilon)
     return Point(number, values, said.loss, 0, channel, lower, details)
 
 
 def _channel(prior: Prior, settings: ChannelSettings, candidate: Candidate, said: Figures) -> Channel:
-    outputs = prior.categories if candidate.names is None else _unique(candidate.names)
+    names = candidate.names or prior.categories
+    # A category may itself be called "a | b".
+    outputs = tuple(f"{name} #{y + 1}" if names.count(name) > 1 else name for y, name in enumerate(names))
     # More reports than categories are weighted by the design's own prior, which such a matrix reveals in any case.
     reference = prior.designed if len(outputs) != len(prior.categories) else None
-    return Channel(
-        prior.columns,
-        prior.categories,
-        outputs,
-        candidate.matrix,
-        reference,
-        guarantees(settings, prior, said),
-        prior.cells,
-    )
+    notes = guarantees(settings, prior, said)
+    return Channel(prior.columns, prior.categories, outputs, candidate.matrix, reference, notes, prior.cells)
 
 
 def guarantees(settings: ChannelSettings, prior: Prior, said: Figures) -> dict[str, object]:
@@ -251,15 +242,10 @@ def guarantees(settings: ChannelSettings, prior: Prior, said: Figures) -> dict[s
     }
 
 
-def _unique(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names with a number where two are equal: a category may itself be called "a | b"."""
-    return tuple(name if names.count(name) == 1 else f"{name} #{position + 1}" for position, name in enumerate(names))
-
-
 EPSILONS = (0.01, 20.0)  # below, a report is no information; above, it is no disguise
 
 
-def family_channel(prior: Prior, family: str, parameter: float) -> tuple[Channel, dict[str, Any]]:
+def family_channel(prior: Prior, family: str, parameter: float) -> tuple[Channel, dict[str, object]]:
     """Return a channel of a family for a prior's categories, and its figures; only these need the shares."""
     matrix = response_matrix(family, len(prior.categories), parameter)
     said = figures(matrix, prior.shares, prior.records)
@@ -269,7 +255,7 @@ def family_channel(prior: Prior, family: str, parameter: float) -> tuple[Channel
     return channel, channel_figures(channel, prior)
 
 
-def channel_figures(channel: Channel, prior: Prior) -> dict[str, Any]:
+def channel_figures(channel: Channel, prior: Prior) -> dict[str, object]:
     """Return all figures of a channel, with the certified lower bound on the error at the same privacy."""
     if set(channel.categories) != set(prior.categories):
         raise InputError(
@@ -277,19 +263,14 @@ def channel_figures(channel: Channel, prior: Prior) -> dict[str, Any]:
             expected="the same categories",
             remedy="check the column, and how missing values are declared",
         )
-    places = [prior.categories.index(name) for name in channel.categories]
-    shares = prior.shares[places]
+    shares = prior.shares[[prior.categories.index(name) for name in channel.categories]]
     said = figures(channel.matrix, shares, prior.records)
-    lower = least_error(shares, said, prior.records)
     return without_infinities(
         {
-            "privacy": said.privacy,
-            "worst_posterior": said.worst_posterior,
-            "gain": said.gain,
-            "epsilon": said.epsilon,
+            **{name: getattr(said, name) for name in ("privacy", "worst_posterior", "gain", "epsilon")},
             "mse": said.error,
             "mse_to_file": said.error_to_file,
-            "lower_bound": lower,
+            "lower_bound": least_error(shares, said, prior.records),
             "loss": said.loss,
             "outputs": len(channel.outputs),
             "records": prior.records,
