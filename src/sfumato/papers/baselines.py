@@ -155,12 +155,8 @@ TITLES = {
     "mondrian_even": "Mondrian, evenly divided",
     "arx_local": "ARX 3.9.2, local",
 }
-LOCAL = (
-    "mondrian_strict",
-    "mondrian_relaxed",
-    "mondrian_even",
-    "arx_local",
-)  # a value may have different labels in different classes
+# In these a value may have different labels in different classes.
+LOCAL = ("mondrian_strict", "mondrian_relaxed", "mondrian_even", "arx_local")
 
 
 @dataclass(frozen=True)

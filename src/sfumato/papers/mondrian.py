@@ -22,6 +22,7 @@ from sfumato.methods.local.criteria import merged_equal
 from sfumato.methods.local.model import Cells, Classes, Labels, label
 
 NEVER, NEEDED, ALWAYS = 0, 1, 2  # when the records of a median value are divided between both sides
+UPPER = 3  # the median value is in the upper part
 
 
 class Tuples(NamedTuple):
@@ -56,7 +57,7 @@ def least_members(masks: Masks, words: Counts64) -> Counts64:
 
 
 @compiled
-def fit(
+def divided(
     cells: Any,
     cell: Counts64,
     count: Counts64,
@@ -65,51 +66,16 @@ def fit(
     parts: int,
     shared: int,
     quota: int,
-    k: int,
-    l: int,
-) -> bool:
-    """Return whether every part that gets records is feasible.
+    least: Any,
+) -> tuple[Counts64, Counts64, Counts64]:
+    """Return the end of each part, and the entries sorted by their part; no ends if a part is not feasible.
 
-    The first `quota` records of unit `shared` go to the left part, the others to the right.
+    The first `quota` records of unit `shared` go to part 0, the others to part 1, so an entry may become two.
     """
-    # Members of sets are bits, so that the diversity of a part is a union, whatever the number of its records.
-    rows = np.zeros(parts, np.int64)
-    masks = np.zeros((parts, cells.masks.shape[1]), np.uint64)
-    left = quota
-    for e in range(len(cell)):
-        unit = own[cell[e]]
-        part, here = side[unit], count[e]
-        if unit == shared:
-            part, here = 0, min(left, count[e])
-            left -= here
-        rest = count[e] - here
-        rows[part] += here
-        rows[1] += rest
-        for w in range(masks.shape[1]):
-            if here > 0:
-                masks[part, w] |= cells.masks[cell[e], w]
-            if rest > 0:
-                masks[1, w] |= cells.masks[cell[e], w]
-    held = least_members(masks, cells.words)
-    filled = 0
-    for part in range(parts):
-        if rows[part] > 0:
-            filled += 1
-            if rows[part] < k or held[part] < l:
-                return False
-    return filled > 1
-
-
-@compiled
-def scatter(
-    cell: Counts64, count: Counts64, size: int, own: Codes, side: Counts64, parts: int, shared: int, quota: int
-) -> Counts64:
-    """Sort the first `size` entries by their part, and return the end of each. An entry may become two."""
     # A counting sort: two passes, and the order within a part does not change.
+    size, left = len(cell), quota
     ends = np.zeros(parts + 1, np.int64)
-    to = np.empty(size, np.int64)
-    part = np.empty(size, np.int64)
-    left = quota
+    to, part = np.empty(size, np.int64), np.empty(size, np.int64)
     for e in range(size):
         unit = own[cell[e]]
         part[e] = side[unit]
@@ -133,8 +99,27 @@ def scatter(
         if to[e] < count[e]:
             new_cell[position[1]], new_count[position[1]] = cell[e], count[e] - to[e]
             position[1] += 1
-    cell[: ends[parts]], count[: ends[parts]] = new_cell, new_count
-    return ends[1:]
+    filled, start = 0, 0
+    for end in ends[1:]:
+        if end > start:
+            filled += 1
+            if not feasible(cells, new_cell[start:end], new_count[start:end], least):
+                return ends[:0], new_cell, new_count
+            start = end
+    return ends[1:] if filled > 1 else ends[:0], new_cell, new_count
+
+
+@compiled
+def feasible(cells: Any, cell: Counts64, count: Counts64, least: Any) -> bool:
+    """Return whether a part has at least k records and, of each set, at least l members; `least` is (k, l)."""
+    if count.sum() < least[0]:
+        return False
+    # Members of sets are bits, so that the diversity of a part is a union, whatever the number of its records.
+    masks = np.zeros((1, cells.masks.shape[1]), np.uint64)
+    for c in cell:
+        for w in range(masks.shape[1]):
+            masks[0, w] |= cells.masks[c, w]
+    return bool(least_members(masks, cells.words)[0] >= least[1])
 
 
 @compiled
@@ -147,14 +132,10 @@ def cut(
     low: int,
     high: int,
     side: Counts64,
-    k: int,
-    l: int,
+    least: Any,
     divide: int,
-) -> tuple[int, int, int]:
-    """Return a cut of column j that leaves every part feasible.
-
-    The result is its parts (0: no cut), the unit it divides (-1: none), and the quota.
-    """
+) -> tuple[Counts64, Counts64, Counts64]:
+    """Return the first cut of column j that leaves every part feasible, as `divided` does."""
     own = cells.codes[j]
     if labels.leaf[labels.unit[j] + low] >= 0:
         begin, end = label(labels, j, low, high)
@@ -168,43 +149,37 @@ def cut(
             unit = labels.high[child]
             side[labels.low[child] : unit] = parts
             parts += 1
-        return (parts, -1, 0) if fit(cells, cell, count, own, side, parts, -1, 0, k, l) else (0, -1, 0)
-    if (
-        labels.alone[j] and high == labels.unit[j + 1] - labels.unit[j] - 1
-    ):  # first separate missing values from the others
+        return divided(cells, cell, count, own, side, parts, -1, 0, least)
+    if labels.alone[j] and high == labels.unit[j + 1] - labels.unit[j] - 1:  # missing values are separated first
         side[low:high], side[high] = 0, 1
-        if fit(cells, cell, count, own, side, 2, -1, 0, k, l):
-            return 2, -1, 0
+        found = divided(cells, cell, count, own, side, 2, -1, 0, least)
+        if len(found[0]):
+            return found
     tally = np.zeros(high + 1, np.int64)
-    total = np.int64(0)
     for e in range(len(cell)):
         tally[own[cell[e]]] += count[e]
-        total += count[e]
-    half = (total + 1) // 2
+    half = (tally.sum() + 1) // 2
     median, below = low, np.int64(0)
     while below + tally[median] < half:
         below += tally[median]
         median += 1
-    side[low : high + 1] = 1
-    side[low : median + 1] = 0
     even = int(half - below)  # records of the median value in the left part, so that both sides have equal numbers
-    if divide == ALWAYS and fit(cells, cell, count, own, side, 2, median, even, k, l):
-        return 2, median, even
-    if fit(cells, cell, count, own, side, 2, -1, 0, k, l):
-        return 2, -1, 0
-    # The median value is put into the lower part first, as in the paper, and to the upper part if that is not feasible.
-    side[median] = 1
-    if fit(cells, cell, count, own, side, 2, -1, 0, k, l):
-        return 2, -1, 0
-    if divide == NEEDED and fit(cells, cell, count, own, side, 2, median, even, k, l):
-        return 2, median, even
-    return 0, -1, 0
+    # The median value is put into the lower part first, as in the paper, and into the upper part if that is not
+    # feasible. Its records are divided first or last, or never.
+    for way in (ALWAYS, NEVER, UPPER, NEEDED):
+        if way in (ALWAYS, NEEDED) and way != divide:
+            continue
+        side[low : high + 1] = 1
+        side[low : median + (way != UPPER)] = 0
+        shared, quota = (median, even) if way == divide and divide != NEVER else (-1, 0)
+        found = divided(cells, cell, count, own, side, 2, shared, quota, least)
+        if len(found[0]):
+            return found
+    return found
 
 
 @compiled
-def partition(
-    labels: Labels, cells: Any, k: int, l: int, divide: int, room: int
-) -> tuple[Counts64, Counts64, Counts64]:
+def partition(labels: Labels, cells: Any, least: Any, divide: int, room: int) -> tuple[Counts64, Counts64, Counts64]:
     """Return all classes as entries: a cell, its class, and a number of records."""
     columns, size = cells.codes.shape
     cell, count = np.empty(room, np.int64), np.empty(room, np.int64)
@@ -216,46 +191,39 @@ def partition(
     side = np.zeros(np.max(np.diff(labels.unit)), np.int64)
     classes, entries, open_parts = 0, 0, 1
     while open_parts > 0:
-        at = begin[open_parts - 1]
+        open_parts -= 1
+        at = begin[open_parts]
         here, held = cell[at:size], count[at:size]
         total = held.sum()
         for j in range(columns):
             own = cells.codes[j]
             low[j] = high[j] = own[here[0]]
             for e in range(len(here)):
-                unit = own[here[e]]
-                if unit < low[j]:
-                    low[j] = unit
-                elif unit > high[j]:
-                    high[j] = unit
+                low[j], high[j] = min(low[j], own[here[e]]), max(high[j], own[here[e]])
             start, end = label(labels, j, low[j], high[j])
             before = labels.before[labels.unit[j] + j : labels.unit[j + 1] + j + 1]
             width[j] = (before[end] - before[start] - 1) / max(before[-1] - 1, 1)
-        parts, shared, quota = 0, -1, 0
-        while total >= 2 * k:  # the widest column that can be cut; the first of equal ones
+        ends = begin[:0]
+        while total >= 2 * least[0]:  # the widest column that can be cut; the first of equal ones
             j = int(np.argmax(width))
             if width[j] <= 0:
                 break
-            parts, shared, quota = cut(labels, cells, here, held, j, low[j], high[j], side, k, l, divide)
-            if parts > 0:
-                ends = scatter(cell[at:], count[at:], size - at, cells.codes[j], side, parts, shared, quota)
-                open_parts -= 1
-                filled = np.int64(0)
-                for part in range(parts):
-                    if ends[part] > filled:
-                        begin[open_parts] = at + filled
-                        open_parts += 1
-                        filled = ends[part]
-                size = at + filled
+            ends, new_cell, new_count = cut(labels, cells, here, held, j, low[j], high[j], side, least, divide)
+            if len(ends):
+                size = at + len(new_cell)
+                cell[at:size], count[at:size] = new_cell, new_count
                 break
             width[j] = 0.0
-        if parts == 0:
+        start = 0
+        for end in ends:
+            if end > start:
+                begin[open_parts] = at + start
+                open_parts += 1
+                start = end
+        if len(ends) == 0:
             until = entries + len(here)
             entry_cell[entries:until], entry_count[entries:until], entry_class[entries:until] = here, held, classes
-            entries = until
-            classes += 1
-            size = at
-            open_parts -= 1
+            entries, classes, size = until, classes + 1, at
     return entry_cell[:entries].copy(), entry_class[:entries].copy(), entry_count[:entries].copy()
 
 
@@ -277,7 +245,7 @@ def mondrian(
     if records < max(k, 1) or least_members(whole, cells.words)[0] < l:
         return None
     room = len(cells.counts) if divide == "never" else records
-    entries = partition(labels, cells, k, l, DIVIDE[divide], room)
+    entries = partition(labels, cells, (k, l), DIVIDE[divide], room)
     found = Classes.of(labels, Cells(np.ascontiguousarray(cells.codes.T), cells.counts), *entries)
     found = found if divide == "never" else merged_equal(found)
     masks = np.zeros((len(found.rows), cells.masks.shape[1]), dtype=np.uint64)

@@ -93,23 +93,21 @@ def plant(
             f"a census of {records:,} records with {members:,} members in {areas} areas cannot be laid out",
             expected="at least two areas, ten records in each, and five in each that are no members",
         )
-    rng = np.random.default_rng([seed, 0])
-    states = max(1, min(51, areas // 12))
-    share = rng.dirichlet(np.full(states, 2.0))
-    state_of = np.sort(np.concatenate([np.arange(states), rng.choice(states, areas - states, p=share)]))
-    within = np.arange(areas) - np.searchsorted(state_of, state_of)
+    rng, states = np.random.default_rng([seed, 0]), max(1, min(51, areas // 12))
+    more = rng.choice(states, areas - states, p=rng.dirichlet(np.full(states, 2.0)))
+    state_of = np.sort(np.concatenate([np.arange(states), more]))
     size = np.exp(rng.normal(0, 0.35, areas))
-    count = installations if installations is not None else max(1, round(areas * 0.08))
+    count = max(1, round(areas * 0.08)) if installations is None else installations
     where = np.sort(rng.choice(areas, count, replace=False))
     strength = np.exp(rng.normal(0, 0.6, count))
     draw = np.random.default_rng([seed, 1] if scale_seed is None else [seed, 2, scale_seed])
-    spread = round(members * 0.12)
-    held = draw.multinomial(spread, size / size.sum())
+    spread, share = round(members * 0.12), size / size.sum()
+    held = draw.multinomial(spread, share)
     held[where] += draw.multinomial(members - spread, strength / strength.sum())
-    people = 5 + draw.multinomial(records - members - 5 * areas, size / size.sum())
+    people = 5 + draw.multinomial(records - members - 5 * areas, share)
     return Census(
         state_of.astype(np.int32) + 1,
-        (within.astype(np.int32) + 1) * 100,
+        ((np.arange(areas) - np.searchsorted(state_of, state_of)).astype(np.int32) + 1) * 100,
         (people + held).astype(np.int64),
         held.astype(np.int64),
         where.astype(np.int64),

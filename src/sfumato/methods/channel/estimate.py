@@ -290,10 +290,7 @@ def estimate(
     Returns:
         Shares with intervals.
     """
-    if method not in METHODS:
-        raise InputError(f'unknown method "{method}"', expected="a method", remedy=nearest(method, METHODS))
-    if not 0.5 <= level < 1:
-        raise InputError(f"the level is {level:g}", expected="a level from 0.5 to below 1", remedy="level = 0.95")
+    _refuse(method, level)
     path = disguised_file(Path(path))
     channels = list(channels) or channels_of(path)
     own = [channel.name for channel in channels]
@@ -315,6 +312,13 @@ def estimate(
     if not strata:
         raise DataError(f"{path.name} has no rows with a report", expected="a disguised file")
     return Estimate(whole, tuple(by), level, tuple(strata), counted_cells.dropped)
+
+
+def _refuse(method: str, level: float) -> None:
+    if method not in METHODS:
+        raise InputError(f'unknown method "{method}"', expected="a method", remedy=nearest(method, METHODS))
+    if not 0.5 <= level < 1:
+        raise InputError(f"the level is {level:g}", expected="a level from 0.5 to below 1", remedy="level = 0.95")
 
 
 def _source(path: Path, own: Sequence[str], settings: DataSettings | None) -> Source:

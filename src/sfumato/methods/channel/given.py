@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from sfumato.base.arrays import Counts64, Flags, Floats
 from sfumato.base.text import percent
@@ -80,21 +81,12 @@ class CellCounts:
         return float(self.counts.sum())
 
     @cached_property
-    def _sorted(self) -> tuple[Counts64, Counts64]:
-        """The entries sorted by cell, and the start of each cell."""
-        order = np.argsort(self.places, kind="stable")
-        begins = np.searchsorted(self.places[order], np.arange(len(self.names) + 1))
-        return order, begins
+    def _rows(self) -> sparse.csr_array:
+        return sparse.csr_array((self.counts, (self.places, self.codes)), (len(self.names), self.size))
 
     def table(self, places: Counts64) -> Floats:
         """Return the counts of the cells at some positions, cells × codes."""
-        order, begins = self._sorted
-        lengths = begins[places + 1] - begins[places]
-        within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        entries = order[np.repeat(begins[places], lengths) + within]
-        dense = np.zeros((len(places), self.size))
-        np.add.at(dense, (np.repeat(np.arange(len(places)), lengths), self.codes[entries]), self.counts[entries])
-        return dense
+        return np.asarray(self._rows[places].toarray())
 
     def kinds(self) -> tuple[Counts64, Counts64]:
         """Return groups of cells with the same counts: one cell of each group, and the group of each cell.
@@ -206,10 +198,8 @@ def cell_counts(
     stride = size
     for number, (columns, cells) in enumerate(coded):
         table = f"{rows.view}_codes{number}"
-        engine.upload(
-            table,
-            {f"v{i}": [cell[i] for cell in cells] for i in range(len(columns))} | {"code": np.arange(len(cells))},
-        )
+        values = {f"v{i}": list(own) for i, own in enumerate(zip(*cells, strict=True))}
+        engine.upload(table, {**values, "code": np.arange(len(cells))})
         stride //= len(cells)
         equal = " AND ".join(f"t.k{taken + i} = {table}.v{i}" for i in range(len(columns)))
         joins.append(f" LEFT JOIN {table} ON {equal}")
@@ -235,9 +225,9 @@ def cell_counts(
     sizes = engine.arrays(f"SELECT cell, count(DISTINCT person) AS n FROM ({coded_rows}) AS c GROUP BY cell")
     order = np.argsort(_signed(sizes["cell"]))
     each = f"SELECT person FROM ({coded_rows}) AS c GROUP BY person HAVING count(DISTINCT cell) > 1"
-    moving = engine.rows(f"SELECT count(*) FROM ({each}) AS p")[0][0]
+    moving = int(engine.rows(f"SELECT count(*) FROM ({each}) AS p")[0][0])
     persons = np.asarray(sizes["n"]).astype(np.float64)[order]
-    return CellCounts(_signed(found["cell"]), codes, counts, size, persons, int(moving))
+    return CellCounts(_signed(found["cell"]), codes, counts, size, persons, moving)
 
 
 def _signed(cells: npt.ArrayLike) -> Counts64:

@@ -116,13 +116,13 @@ def given_cells(study: Study, prior: Prior) -> GivenCells | None:
     if not settings.given:
         return None
     with open_engine(study.engine, study.engine_options) as engine:
-        source = study.opened()
+        source, complete = study.opened(), tuple(complete_columns(study, settings.columns))
         require(source, settings.given)
-        rows = Rows(engine, source, "raw", tuple(complete_columns(study, settings.columns)), unit_of(study)).attach()
+        rows = Rows(engine, source, "raw", complete, unit_of(study)).attach()
         counts = cell_counts(rows, [(prior.columns, prior.cells)], settings.given)
     large = np.flatnonzero(counts.sizes >= policy.response_records)
     delta, step = rule_delta(policy, settings.delta), settings.step if settings.designed_for == "coarse" else 0.0
-    limits, epsilon = [], math.inf
+    limits, epsilon, least = [], math.inf, policy.response_records
     for row in counts.table(large):
         shares = np.zeros(len(row))
         shares[row > 0] = coarse(row[row > 0] / row.sum(), step) if step else row[row > 0] / row.sum()
@@ -140,7 +140,6 @@ def given_cells(study: Study, prior: Prior) -> GivenCells | None:
         limits.append(CellLimit(shares / prior.designed, cap))
         epsilon = min(epsilon, math.log(_odds(cap) / _odds(top)))
     if len(limits) > MOST_CELLS:
-        least = policy.response_records
         raise InputError(
             f"{', '.join(settings.given)} make {len(limits)} combinations with {least} records or more",
             expected=f"at most {MOST_CELLS} combinations with limits of their own",
@@ -173,24 +172,21 @@ def matrices_of(
 ) -> list[Candidate]:
     """Return the optimum at each ε up to the one requested, or the matrices within δ and the limit on the gain."""
     if settings.local:
-        local = LocalSearch(prior.designed)
+        local, proven = LocalSearch(prior.designed), is_proven(prior, settings)
 
         def least(epsilon: float) -> Candidate:
             optimum = local.at(epsilon)
             names = tuple(set_name(row, prior.categories) for row in optimum.matrix)
-            return Candidate(optimum.matrix, names, optimum.lower_bound if prior.design is None else None)
+            return Candidate(optimum.matrix, names, optimum.lower_bound if proven else None)
 
         return list(_by_level(np.linspace(0.0, settings.epsilon or 0.0, settings.points + 1)[1:], least, progress))
-    channel.attainable(prior.shares, settings.most_posterior)
-    channel.require_room(prior.shares, settings.most_posterior)
-    delta, gain = design_limits(settings)
-    if prior.designed.max() >= delta or (gain is not None and gain <= 1.0):
-        raise UnreachableError(
-            f"no channel designed for {designed_for_text(settings)} keeps delta and gain for all shares that round so",
-            expected="a design closer to the true shares, or wider limits",
-            remedy=f"coarsen = {settings.step / 10:g} under [channel], or a higher delta or gain",
-        )
-    return list(_engine_matrices(prior, settings, delta, gain, progress, cells))
+    return list(_engine_matrices(prior, settings, progress, cells))
+
+
+def is_proven(prior: Prior, settings: ChannelSettings) -> bool:
+    """Return whether the matrices that are found are proven to be optimal for the shares of the table."""
+    exact = settings.engine == "exact" and not settings.invariant and prior.design is None
+    return exact and (settings.epsilon is None or settings.local)
 
 
 def _by_level(levels: Floats, find: Callable[[float], Candidate], progress: Progress) -> Iterator[Candidate]:
@@ -230,15 +226,25 @@ def levels_of(shares: Floats, settings: ChannelSettings, span: tuple[float, floa
     return np.unique(np.clip(np.append(even, settings.privacy), low, high))
 
 
+def _limits(prior: Prior, settings: ChannelSettings) -> tuple[float, float | None]:
+    """Return δ and gain for the design; raise if no channel can keep them."""
+    channel.attainable(prior.shares, settings.most_posterior)
+    channel.require_room(prior.shares, settings.most_posterior)
+    delta, gain = design_limits(settings)
+    if prior.designed.max() >= delta or (gain is not None and gain <= 1.0):
+        raise UnreachableError(
+            f"no channel designed for {designed_for_text(settings)} keeps delta and gain for all shares that round so",
+            expected="a design closer to the true shares, or wider limits",
+            remedy=f"coarsen = {settings.step / 10:g} under [channel], or a higher delta or gain",
+        )
+    return delta, gain
+
+
 def _engine_matrices(
-    prior: Prior,
-    settings: ChannelSettings,
-    delta: float,
-    gain: float | None,
-    progress: Progress,
-    cells: GivenCells | None,
+    prior: Prior, settings: ChannelSettings, progress: Progress, cells: GivenCells | None
 ) -> Iterator[Candidate]:
     """Yield the matrices that the engine finds for the shares of the design, level by level."""
+    delta, gain = _limits(prior, settings)
     shares = prior.designed
     span = channel.attainable(shares, delta)
     if settings.invariant:
@@ -247,7 +253,7 @@ def _engine_matrices(
         yield from _by_level(levels, lambda level: Candidate(invariant.at(level)), progress)
     elif settings.engine == "exact":
         search = ExactSearch(shares, delta, gain, _candidates(shares, settings, delta, gain))
-        proven = settings.epsilon is None and prior.design is None
+        proven = is_proven(prior, settings)
 
         def best(level: float) -> Candidate:
             optimum = _at_level(search, level, prior, settings)
@@ -354,9 +360,7 @@ def bounds_of(prior: Prior, settings: ChannelSettings) -> Callable[[float, float
     Bounds that were proved at a few levels hold at all levels. A bound for δ and gain and a bound for ε both hold, so
     the larger one does.
     """
-    proven = settings.engine == "exact" and prior.design is None and not settings.invariant
-    proven &= settings.epsilon is None or settings.local
-    if len(prior.shares) > MOST_CATEGORIES or proven:
+    if len(prior.shares) > MOST_CATEGORIES or is_proven(prior, settings):
         return None
     local = LocalSearch(prior.shares)
     if settings.local:

@@ -29,9 +29,11 @@ from sfumato.methods.channel.exact import MOST_CATEGORIES, ExactSearch, LocalSea
 from sfumato.methods.channel.matrices import (
     CLOSE,
     Candidate,
+    GivenCells,
     bounds_of,
     designed_for_text,
     given_cells,
+    is_proven,
     matrices_of,
     used_settings,
 )
@@ -123,14 +125,13 @@ def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
         bounded = {"epsilon": study.policy.response_epsilon, "delta": settings.most_posterior}
         settings = settings.model_copy(update=bounded)
     # The limits of the study are stated, even if a limit on ε implies them.
-    asked = {"delta": study.channel.delta or settings.delta, "gain": study.channel.gain}
-    stated = settings.model_copy(update=asked)
+    delta = study.channel.delta or settings.delta
+    stated = settings.model_copy(update={"delta": delta, "gain": study.channel.gain})
     # One BLAS thread: these matrices are small, so more threads would wait for each other and change last digits.
     with threadpool_limits(1):
         candidates = matrices_of(prior, settings, run.tell, cells)
         points = _points(prior, settings, stated, candidates, bounds_of(prior, settings))
-    exact = settings.engine == "exact" and not settings.invariant and prior.design is None
-    exact &= settings.epsilon is None or settings.local
+    exact = is_proven(prior, settings)
     seed = "" if settings.engine == "exact" else f", seed {settings.seed}"
     return Front(
         study=study,
@@ -144,22 +145,29 @@ def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
         fingerprint=fingerprint,
         rows=prior.records,
         system="channel",
-        details={
-            "columns": list(prior.columns),
-            "categories": len(prior.categories),
-            "dropped": prior.dropped,
-            "delta": stated.most_posterior,
-            "gain_cap": stated.gain,
-            "epsilon_cap": settings.epsilon,
-            "range": list(attainable(prior.shares, settings.most_posterior)),
-            "tolerance": CLOSE,
-            "designed_for": designed_for_text(settings),
-            "given": None
-            if cells is None
-            else {"columns": list(settings.given), "limited": len(cells.limits), "small": cells.small},
-        },
+        details=_details(prior, settings, stated, cells),
         found_how=f"{_proof(settings, exact)}, {settings.engine}{seed}",
     )
+
+
+def _details(
+    prior: Prior, settings: ChannelSettings, stated: ChannelSettings, cells: GivenCells | None
+) -> dict[str, object]:
+    given = None
+    if cells is not None:
+        given = {"columns": list(settings.given), "limited": len(cells.limits), "small": cells.small}
+    return {
+        "columns": list(prior.columns),
+        "categories": len(prior.categories),
+        "dropped": prior.dropped,
+        "delta": stated.most_posterior,
+        "gain_cap": stated.gain,
+        "epsilon_cap": settings.epsilon,
+        "range": list(attainable(prior.shares, settings.most_posterior)),
+        "tolerance": CLOSE,
+        "designed_for": designed_for_text(settings),
+        "given": given,
+    }
 
 
 def over_epsilon(front: Front) -> bool:

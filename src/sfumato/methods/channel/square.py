@@ -19,8 +19,7 @@ All constraints are linear, A x + b ≥ 0. The function f is not convex: a Hessi
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -251,11 +250,16 @@ class SquareSearch:
         self, seeds: Sequence[Sequence[Floats]] | None = None, progress: Progress | None = None
     ) -> list[Floats | None]:
         """Return a matrix for each level; `seeds[i]` are further matrices to start from at level i."""
-        total, count = len(self.levels) * (1 + self.settings.sweeps), itertools.count(1)
+        total = len(self.levels) * (1 + self.settings.sweeps)
+        for done, _ in enumerate(self._steps(seeds), 1):
+            if progress is not None and progress(done, total):
+                break
+        return [None if held is None else _relabelled(held / self.prior) for held in self.best]
+
+    def _steps(self, seeds: Sequence[Sequence[Floats]] | None) -> Iterator[None]:
         for level in range(len(self.levels)):
             self._multi_start(level, seeds[level] if seeds is not None else [])
-            if progress is not None and progress(next(count), total):
-                return self._matrices()
+            yield
         still = 0
         for sweep in range(self.settings.sweeps):
             improved = False
@@ -268,12 +272,10 @@ class SquareSearch:
                 if other is not None:
                     improved |= self._descend_from(level, other, (LATE,))
                 improved |= self._perturb(level)
-                if progress is not None and progress(next(count), total):
-                    return self._matrices()
+                yield
             still = 0 if improved else still + 1
             if still == 2:  # neither direction of a sweep over the levels improved a point
-                break
-        return self._matrices()
+                return
 
     def _multi_start(self, level: int, seeds: Sequence[Floats]) -> None:
         """Follow the path from many starts for some time, and from the best ones to the end."""
@@ -360,9 +362,6 @@ class SquareSearch:
         top = np.argmax(snapped + free, axis=0)
         snapped[top, np.arange(len(top))] += self.prior - snapped.sum(axis=0)
         return snapped
-
-    def _matrices(self) -> list[Floats | None]:
-        return [None if held is None else _relabelled(held / self.prior) for held in self.best]
 
 
 def _relabelled(matrix: Floats) -> Floats:
