@@ -11,7 +11,7 @@ pieces. An entry has at least one record, so the buffer never needs more entries
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,7 +58,7 @@ def least_members(masks: Masks, words: Counts64) -> Counts64:
 
 @compiled
 def divided(
-    cells: Any,
+    cells: Tuples,
     cell: Counts64,
     count: Counts64,
     own: Codes,
@@ -66,7 +66,7 @@ def divided(
     parts: int,
     shared: int,
     quota: int,
-    least: Any,
+    least: tuple[int, int],
 ) -> tuple[Counts64, Counts64, Counts64]:
     """Return the end of each part, and the entries sorted by their part; no ends if a part is not feasible.
 
@@ -110,7 +110,7 @@ def divided(
 
 
 @compiled
-def feasible(cells: Any, cell: Counts64, count: Counts64, least: Any) -> bool:
+def feasible(cells: Tuples, cell: Counts64, count: Counts64, least: tuple[int, int]) -> bool:
     """Return whether a part has at least k records and, of each set, at least l members; `least` is (k, l)."""
     if count.sum() < least[0]:
         return False
@@ -125,14 +125,14 @@ def feasible(cells: Any, cell: Counts64, count: Counts64, least: Any) -> bool:
 @compiled
 def cut(
     labels: Labels,
-    cells: Any,
+    cells: Tuples,
     cell: Counts64,
     count: Counts64,
     j: int,
     low: int,
     high: int,
     side: Counts64,
-    least: Any,
+    least: tuple[int, int],
     divide: int,
 ) -> tuple[Counts64, Counts64, Counts64]:
     """Return the first cut of column j that leaves every part feasible, as `divided` does."""
@@ -179,7 +179,9 @@ def cut(
 
 
 @compiled
-def partition(labels: Labels, cells: Any, least: Any, divide: int, room: int) -> tuple[Counts64, Counts64, Counts64]:
+def partition(
+    labels: Labels, cells: Tuples, least: tuple[int, int], divide: int, room: int
+) -> tuple[Counts64, Counts64, Counts64]:
     """Return all classes as entries: a cell, its class, and a number of records."""
     columns, size = cells.codes.shape
     cell, count = np.empty(room, np.int64), np.empty(room, np.int64)

@@ -285,19 +285,22 @@ class _InteriorPoint:
         return 1.0 / float(largest) if largest > 0 else np.inf
 
 
+def shifted_cholesky(scaled: Floats, shift: float, least: float, growth: float, most: float) -> tuple[Floats, bool]:
+    """Return the Cholesky factor of a symmetric matrix that is shifted until it is positive definite."""
+    while True:
+        try:
+            return scipy.linalg.cho_factor(scaled + shift * np.eye(len(scaled)), check_finite=False)
+        except np.linalg.LinAlgError:
+            if not shift < most:  # the matrix holds no finite number
+                raise
+            shift = max(growth * shift, least)
+
+
 def _factored(normal: Floats) -> Callable[[Floats], Floats]:
     """Return a solver for a matrix that is positive definite up to rounding: scaled, then slightly shifted."""
     scale = 1.0 / np.sqrt(np.diag(normal))
     scaled = normal * scale[:, None] * scale
-    shift = 1e-15
-    while True:
-        try:
-            factor = scipy.linalg.cho_factor(scaled + shift * np.eye(len(scaled)), check_finite=False)
-            break
-        except np.linalg.LinAlgError:
-            if not shift < 1.0:  # the matrix holds no finite number
-                raise
-            shift *= 10.0
+    factor = shifted_cholesky(scaled, 1e-15, 1e-15, 10.0, 1.0)
 
     def solved(right: Floats) -> Floats:
         solution = scipy.linalg.cho_solve(factor, right * scale, check_finite=False)

@@ -34,9 +34,12 @@ from sfumato.study.sections import RULE_RESPONSE, PolicySettings
 from sfumato.tables.dependence import Protected, dependences
 from sfumato.tables.domain import present
 
+Entries = Mapping[str, Any]  # figures and words in the shape of JSON
+
 CHUNK = 2_000_000  # figures in one block of cells × reports × categories
 STEPS = 400  # of EM in a cell; the best guess converges much earlier
 STILL = 1e-7
+Member = Floats | None  # `member[x, t]` states if category x has the value t; None means the category itself
 TIED = 1e-9  # scores that differ by less are ties: the guess is drawn among them
 
 
@@ -111,41 +114,35 @@ def blocks(cells: int, numbers: int) -> Iterator[slice]:
         yield slice(start, min(start + step, cells))
 
 
-@dataclass(frozen=True, eq=False)
-class Target:
-    """What an attacker infers: `member[x, t]` states if category x has the value t; None is the category."""
-
-    member: Floats | None = None
-
-    def of(self, table: Floats) -> Floats:
-        """Return figures by category (the last axis) summed by value."""
-        return table if self.member is None else np.asarray(table @ self.member)
+def by_value(table: Floats, member: Member) -> Floats:
+    """Return figures by category (the last axis) summed by what an attacker infers: the category, or its value."""
+    return table if member is None else np.asarray(table @ member)
 
 
-def worst_posteriors(matrix: Floats, table: Floats, target: Target) -> tuple[Floats, Floats]:
+def worst_posteriors(matrix: Floats, table: Floats, member: Member) -> tuple[Floats, Floats]:
     """Return for each cell of a table of counts the largest posterior given any report, and the largest share."""
-    shares = target.of(table).max(axis=1) / table.sum(axis=1)
+    shares = by_value(table, member).max(axis=1) / table.sum(axis=1)
     worst = np.empty(len(table))
     for block in blocks(len(table), matrix.size):
         both = matrix[None] * table[block][:, None, :]
         reported = both.sum(axis=2)
-        top = target.of(both).max(axis=2)
+        top = by_value(both, member).max(axis=2)
         worst[block] = np.divide(top, reported, out=np.zeros_like(top), where=reported > 0).max(axis=1)
     return worst, shares
 
 
-def best_guess(matrix: Floats, truth: CellCounts, target: Target) -> float:
+def best_guess(matrix: Floats, truth: CellCounts, member: Member) -> float:
     """Return how often the best guess is right if every cell's true shares are known: Σ_{y,z} max_x M[y,x]·P(x,z)."""
     first, kind = truth.kinds()
     right = 0.0
     weight = np.bincount(kind, minlength=len(first))
     for block in blocks(len(first), matrix.size):
-        both = target.of(matrix[None] * truth.table(first[block])[:, None, :])
+        both = by_value(matrix[None] * truth.table(first[block])[:, None, :], member)
         right += float(weight[block] @ both.max(axis=2).sum(axis=1))
     return right / truth.records
 
 
-def guess_from_file(matrix: Floats, truth: CellCounts, reports: CellCounts, target: Target) -> float:
+def guess_from_file(matrix: Floats, truth: CellCounts, reports: CellCounts, member: Member) -> float:
     """Return how often a guess is right that uses the file alone: the shares of each cell are estimated by EM.
 
     It is scored on the true values: Σ M[y, x̂]·P(x̂, z), with x̂ the most likely category by the estimate.
@@ -153,13 +150,13 @@ def guess_from_file(matrix: Floats, truth: CellCounts, reports: CellCounts, targ
     first, kind = reports.kinds()
     learned = np.empty(
         (len(first), matrix.shape[1])
-    )  # by category: the probability of a report that makes it the guess
+    )
     for block in blocks(len(first), matrix.size):
         shares = _estimated(matrix, reports.table(first[block]))
-        score = target.of(matrix[None] * shares[:, None, :])
+        score = by_value(matrix[None] * shares[:, None, :], member)
         best = score >= score.max(axis=2, keepdims=True) * (1.0 - TIED)
         guessed = best / best.sum(axis=2, keepdims=True)  # cells × reports × values
-        by_category = guessed if target.member is None else guessed @ target.member.T
+        by_category = guessed if member is None else guessed @ member.T
         learned[block] = np.einsum("zyx,yx->zx", by_category, matrix)
     place = np.searchsorted(reports.names, truth.cells)
     return float((learned[kind[place], truth.codes] * truth.counts).sum() / truth.records)
@@ -185,8 +182,6 @@ def _estimated(matrix: Floats, counts: Floats) -> Floats:
 MOST_PAIRS = 4_000_000  # reports × categories of several channels together
 SLACK = 1e-9
 LIMITS = ("response", "response_posterior", "response_records", "response_epsilon")
-
-Entries = Mapping[str, Any]  # figures and words in the shape of JSON
 
 
 def cell_counts(
@@ -238,7 +233,7 @@ def _signed(cells: npt.ArrayLike) -> Counts64:
 
 def given_others(
     source: Rows, written: Rows, channels: Sequence[Channel], kept: Sequence[str], policy: PolicySettings
-) -> dict[str, Any] | None:
+) -> Entries | None:
     """Return every figure given the other columns; None if the file has a single report and no other column."""
     if not kept and len(channels) < 2:
         return None
@@ -249,7 +244,7 @@ def given_others(
 
 def figures_given(
     channels: Sequence[Channel], kept: Sequence[str], truth: CellCounts, reports: CellCounts, policy: PolicySettings
-) -> dict[str, Any]:
+) -> Entries:
     """Return the same figures from counts."""
     pairs = math.prod(len(channel.outputs) * channel.size for channel in channels)
     if pairs > MOST_PAIRS:
@@ -277,13 +272,13 @@ def figures_given(
         "epsilon": most if math.isfinite(most) else None,
         "limits": limits,
         "channels": {
-            channel.name: _of_channel(channel, target, matrix, truth, reports, (table, truth.totals[large]), policy)
-            for channel, target in zip(channels, _targets(channels), strict=True)
+            channel.name: _of_channel(channel, member, matrix, truth, reports, (table, truth.totals[large]), policy)
+            for channel, member in zip(channels, _members(channels), strict=True)
         },
     }
 
 
-def public_given(given: Entries) -> dict[str, Any]:
+def public_given(given: Entries) -> Entries:
     """Return what the public reads of the rule: its limits, ε, and the number of records covered by ε alone."""
     return {
         "columns": list(given["columns"]),
@@ -323,30 +318,30 @@ def headline_rows(figures: Entries, beside: Entries | None) -> list[list[str]]:
     return rows
 
 
-def _targets(channels: Sequence[Channel]) -> list[Target]:
+def _members(channels: Sequence[Channel]) -> Sequence[Member]:
     """Return what each channel hides, among the products of the categories of all."""
     if len(channels) == 1:
-        return [Target()]
+        return [None]
     numbers = np.indices([channel.size for channel in channels]).reshape(len(channels), -1)
-    return [Target(np.eye(channel.size)[own]) for channel, own in zip(channels, numbers, strict=True)]
+    return [np.eye(channel.size)[own] for channel, own in zip(channels, numbers, strict=True)]
 
 
 def _of_channel(
     channel: Channel,
-    target: Target,
+    member: Member,
     matrix: Floats,
     truth: CellCounts,
     reports: CellCounts,
     large: tuple[Floats, Floats],
     policy: PolicySettings,
-) -> dict[str, Any]:
+) -> Entries:
     """Return the figures of the rule for one channel; its δ is that of the design, and at most that of the policy."""
     designed = channel.notes.get("delta")
     delta = policy.response_posterior
     if isinstance(designed, int | float) and 0 < designed < delta:
         delta = float(designed)
     table, totals = large
-    worst, shares = worst_posteriors(matrix, table, target)
+    worst, shares = worst_posteriors(matrix, table, member)
     allowed = np.maximum(delta, policy.response * shares)
     over = worst > allowed + SLACK
     return {
@@ -356,19 +351,19 @@ def _of_channel(
         "cells_over": int(over.sum()),
         "share_over": float(totals[over].sum() / truth.records),
         "epsilon_allowed": _epsilon_allowed(shares, allowed),
-        "best_guess": best_guess(matrix, truth, target),
-        "guess_from_file": guess_from_file(matrix, truth, reports, target),
-        "attributes": _attributes(channel, target, matrix, truth, table),
+        "best_guess": best_guess(matrix, truth, member),
+        "guess_from_file": guess_from_file(matrix, truth, reports, member),
+        "attributes": _attributes(channel, member, matrix, truth, table),
     }
 
 
-def _attributes(channel: Channel, target: Target, matrix: Floats, truth: CellCounts, table: Floats) -> dict[str, Any]:
+def _attributes(channel: Channel, member: Member, matrix: Floats, truth: CellCounts, table: Floats) -> Entries:
     """Return the same for each single column of a joint channel; δ and the rule refer to the combination."""
     found = {}
     for position, name in enumerate(channel.columns if len(channel.columns) > 1 else ()):
         values = sorted({cell[position] for cell in channel.cells})
-        member = np.array([[cell[position] == value for value in values] for cell in channel.cells], dtype=np.float64)
-        own = Target(member if target.member is None else target.member @ member)
+        same = np.array([[cell[position] == value for value in values] for cell in channel.cells], dtype=np.float64)
+        own = same if member is None else member @ same
         worst = worst_posteriors(matrix, table, own)[0]
         found[name] = {
             "worst_posterior": float(worst.max()) if len(worst) else None,

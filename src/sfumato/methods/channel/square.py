@@ -30,7 +30,7 @@ from sfumato.base.arrays import Floats
 from sfumato.base.progress import Progress
 from sfumato.errors import UnreachableError
 from sfumato.measures import channel
-from sfumato.methods.channel.exact import max_step
+from sfumato.methods.channel.exact import max_step, shifted_cholesky
 
 LAST = 2e-10
 SHRINK = 0.12
@@ -198,15 +198,11 @@ def _descent(curvature: Floats, slope: Floats) -> Floats:
     """Return minus the inverse of the Hessian times the gradient, shifted until it is a descent direction."""
     scale = 1.0 / np.sqrt(np.abs(np.diag(curvature)) + 1e-300)
     scaled = curvature * scale[:, None] * scale
-    shift = 0.0
-    while True:
-        try:
-            factor = scipy.linalg.cho_factor(scaled + shift * np.eye(len(scaled)), check_finite=False)
-            return np.asarray(-scale * scipy.linalg.cho_solve(factor, scale * slope, check_finite=False))
-        except np.linalg.LinAlgError:
-            if not shift < 1e6:  # the matrix holds no finite number
-                return np.zeros(len(slope))
-            shift = max(4.0 * shift, 1e-3)
+    try:
+        factor = shifted_cholesky(scaled, 0.0, 1e-3, 4.0, 1e6)
+    except np.linalg.LinAlgError:
+        return np.zeros(len(slope))
+    return np.asarray(-scale * scipy.linalg.cho_solve(factor, scale * slope, check_finite=False))
 
 
 EARLY, COARSE, LATE = 0.02, 3e-5, 1e-4
