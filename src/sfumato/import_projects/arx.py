@@ -159,15 +159,7 @@ class Imported:
 
 
 def import_arx(path: str | Path, folder: str | Path) -> Imported:
-    """Write a project as a new folder: the table, the hierarchies, a run file that asks ARX's question.
-
-    Args:
-        path: the project.
-        folder: a folder that does not exist yet; it is private, for it holds the table.
-
-    Returns:
-        The run file, and what could not be carried over.
-    """
+    """Write a project as a new folder, which is private: the table, the hierarchies, a run file with ARX's question."""
     with _opened(Path(path)) as archive:
         separator = _separator(archive)
         table = _read(archive, TABLE)

@@ -282,7 +282,7 @@ TABLE_ERRORS = {20: 0.0535}
 
 
 def recorded(study: Study, table: FrequencyTable, asked: Sequence[int], l: int) -> list[Cost]:
-    """Return the losses of ARX's local transformation; none for any other table or constraint, or if no k is known."""
+    """Return the losses of ARX's local transformation. None is known for other tables, constraints and k."""
     same = (table.records, table.tuples) == (RECORDS, TUPLES) and set(table.columns) == COLUMNS
     same = same and all(domain.declared for domain in table.domains) and not set(asked).isdisjoint(LOSSES)
     if not same or l > 1 or len(set(study.weights_for(table))) > 1:
@@ -327,7 +327,7 @@ class LocalTable:
         return len(self.table.sensitive) == 1
 
     def classes(self, method: str, k: int, l: int = 1) -> tuple[Classes, Counts64] | None:
-        """Return the classes of Mondrian and their members; None if the whole table has too few records or values."""
+        """Return the classes of Mondrian and their members, or None if the whole table has too few records or values."""
         divide = DIVIDES[method]
         return mondrian(self.labels, self.whole if divide == "never" else self.divided, k, l, divide=divide)
 
@@ -373,7 +373,7 @@ def label_words(segments: Sequence[Segment]) -> str:
 
 
 def _divided(table: FrequencyTable, codes: Codes, whole: Tuples) -> Tuples:
-    """Return tuples whose records are equal in their sensitive value too; `codes` are those of the table's tuples."""
+    """Return tuples whose records are equal in their sensitive value too. The `codes` are those of the table's tuples."""
     if len(table.sensitive) != 1:
         return whole._replace(masks=np.zeros((len(whole.counts), 0), np.uint64), words=np.zeros(1, np.int64))
     (held,) = table.sensitive.values()
@@ -465,7 +465,7 @@ def baselines(
 
 
 def _known(methods: Sequence[str] | None) -> list[str]:
-    """Return the methods to compare with; raise if one is unknown."""
+    """Return the methods to compare with. Raise if one is unknown."""
     for name in methods or ():
         if name not in KNOWN:
             raise InputError(f'unknown method "{name}"', expected="a method", remedy=nearest(name, KNOWN))

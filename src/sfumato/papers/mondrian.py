@@ -68,7 +68,7 @@ def divided(
     quota: int,
     least: tuple[int, int],
 ) -> tuple[Counts64, Counts64, Counts64]:
-    """Return the end of each part, and the entries sorted by their part; no ends if a part is not feasible.
+    """Return the end of each part, and the entries sorted by their part. There are no ends if a part is not feasible.
 
     The first `quota` records of unit `shared` go to part 0, the others to part 1, so an entry may become two.
     """
@@ -111,7 +111,7 @@ def divided(
 
 @compiled
 def feasible(cells: Tuples, cell: Counts64, count: Counts64, least: tuple[int, int]) -> bool:
-    """Return whether a part has at least k records and, of each set, at least l members; `least` is (k, l)."""
+    """Return whether a part has at least k records and, of each set, at least l members, with (k, l) as `least`."""
     if count.sum() < least[0]:
         return False
     # Members of sets are bits, so that the diversity of a part is a union, whatever the number of its records.

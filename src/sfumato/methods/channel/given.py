@@ -39,7 +39,7 @@ Entries = Mapping[str, Any]  # figures and words in the shape of JSON
 CHUNK = 2_000_000  # figures in one block of cells × reports × categories
 STEPS = 400  # of EM in a cell; the best guess converges much earlier
 STILL = 1e-7
-Member = Floats | None  # `member[x, t]` states if category x has the value t; None means the category itself
+Member = Floats | None  # `member[x, t]` states if category x has the value t, and None means the category itself
 TIED = 1e-9  # scores that differ by less are ties: the guess is drawn among them
 
 
@@ -148,9 +148,7 @@ def guess_from_file(matrix: Floats, truth: CellCounts, reports: CellCounts, memb
     It is scored on the true values: Σ M[y, x̂]·P(x̂, z), with x̂ the most likely category by the estimate.
     """
     first, kind = reports.kinds()
-    learned = np.empty(
-        (len(first), matrix.shape[1])
-    )
+    learned = np.empty((len(first), matrix.shape[1]))
     for block in blocks(len(first), matrix.size):
         shares = _estimated(matrix, reports.table(first[block]))
         score = by_value(matrix[None] * shares[:, None, :], member)

@@ -227,7 +227,7 @@ def levels_of(shares: Floats, settings: ChannelSettings, span: tuple[float, floa
 
 
 def _limits(prior: Prior, settings: ChannelSettings) -> tuple[float, float | None]:
-    """Return δ and gain for the design; raise if no channel can keep them."""
+    """Return δ and gain for the design. Raise if no channel can keep them."""
     channel.attainable(prior.shares, settings.most_posterior)
     channel.require_room(prior.shares, settings.most_posterior)
     delta, gain = design_limits(settings)

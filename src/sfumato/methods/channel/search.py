@@ -254,7 +254,7 @@ EPSILONS = (0.01, 20.0)  # below, a report is no information; above, it is no di
 
 
 def family_channel(prior: Prior, family: str, parameter: float) -> tuple[Channel, dict[str, object]]:
-    """Return a channel of a family for a prior's categories, and its figures; only these need the shares."""
+    """Return a channel of a family for a prior's categories, and its figures, which alone need the shares."""
     matrix = response_matrix(family, len(prior.categories), parameter)
     said = figures(matrix, prior.shares, prior.records)
     notes = guarantees(ChannelSettings(delta=min(said.worst_posterior, 1.0)), prior, said)

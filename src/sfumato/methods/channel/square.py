@@ -60,7 +60,7 @@ class CellLimit:
 def damped_step(
     merit: Callable[[Floats], float], point: Floats, step: Floats, slope: Floats, moved: Floats, slacks: Floats
 ) -> tuple[Floats, float]:
-    """Return the point after a damped Newton step, and the decrease of the merit; `moved` is the change of slacks."""
+    """Return the point after a damped Newton step, and the decrease of the merit. The slacks change by `moved`."""
     longest = min(1.0, 0.98 * max_step(slacks, moved))
     before, expected = merit(point), float(slope @ step)
     while longest > 1e-12:
@@ -165,7 +165,7 @@ class Barrier:
         return float(np.log(value) - weight * np.log(slacks).sum())
 
     def _newton(self, point: Floats, weight: float) -> tuple[Floats, float]:
-        """Make one Newton step; return the new point and the decrease of the merit, which is 0 if no step helps."""
+        """Make one Newton step, and return the new point and the decrease of the merit, which is 0 if no step helps."""
         if np.linalg.cond(self.joint(point)) > SINGULAR:
             return point, 0.0
         slope, curvature = self.curve(point, weight)
@@ -224,7 +224,7 @@ class SquareSettings:
 
 
 class SquareSearch:
-    """n×n matrices for one prior and δ at several levels of privacy; `spreads` are those of the best."""
+    """n×n matrices for one prior and δ at several levels of privacy, and the spread of the best of each."""
 
     def __init__(
         self,
@@ -478,7 +478,7 @@ class InvariantSearch:
         return value / scale - weight * float(np.log(slacks).sum())
 
     def _newton(self, point: Floats, weight: float, scale: float) -> tuple[Floats, float]:
-        """Make one damped Newton step; return the new point and the decrease of the merit."""
+        """Make one damped Newton step, and return the new point and the decrease of the merit."""
         matrix, slacks = self.matrix, self.matrix @ point + self.offset
         _, slope, curvature = self._curve(point)
         gradient = -weight * (matrix.T @ (1.0 / slacks))
