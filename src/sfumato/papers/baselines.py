@@ -327,7 +327,7 @@ class LocalTable:
         return len(self.table.sensitive) == 1
 
     def classes(self, method: str, k: int, l: int = 1) -> tuple[Classes, Counts64] | None:
-        """Return the classes of Mondrian and their members, or None if the whole table has too few records or values."""
+        """Return the classes of Mondrian and their members, or None if the table has too few records or values."""
         divide = DIVIDES[method]
         return mondrian(self.labels, self.whole if divide == "never" else self.divided, k, l, divide=divide)
 
@@ -373,7 +373,7 @@ def label_words(segments: Sequence[Segment]) -> str:
 
 
 def _divided(table: FrequencyTable, codes: Codes, whole: Tuples) -> Tuples:
-    """Return tuples whose records are equal in their sensitive value too. The `codes` are those of the table's tuples."""
+    """Return tuples whose records are equal in their sensitive value too. The table has the units `codes`."""
     if len(table.sensitive) != 1:
         return whole._replace(masks=np.zeros((len(whole.counts), 0), np.uint64), words=np.zeros(1, np.int64))
     (held,) = table.sensitive.values()
