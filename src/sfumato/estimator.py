@@ -82,7 +82,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         sensitive: Sequence[str | int] = (),
         l: int | None = None,
         t: float | None = None,
-        hierarchies: Mapping[str, Any] | None = None,
+        hierarchies: Mapping[str, object] | None = None,
         max_suppression: float = 0.0,
         objective: str = GENERAL_LOSS.name,
         unknown: str = "error",
@@ -112,14 +112,12 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         frame = self._frame(X, reset=True)
         try:
             study = self._study(frame)
-            settings = self._settings(study)
-            front = search(study, **settings)
+            front = self._search(study, self.max_suppression)
             if not self._keep(study, front, frame):
-                front = search(study, **settings | {"max_suppression": 0.0})
+                front = self._search(study, 0.0)
                 self._keep(study, front, frame)
-            point = front.point(0)
             bare = replace(front, study=study.without_table())
-            self.choice_ = Choice(bare, point, f"the least {self.objective} with k of at least {self.k}")
+            self.choice_ = Choice(bare, front.point(0), f"the least {self.objective} with k of at least {self.k}")
         except SfumatoError as error:
             raise NotFittedTableError(error.what, expected=error.expected, remedy=error.remedy) from error
         self.classes_ = len(next(iter(self.released_.values())))
@@ -164,7 +162,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         everything = np.arange(len(rows.kept))
         return self._returned(X, rebuilt(frame, everything, range(len(source.columns)), recoded))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> object:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.categorical = True
@@ -186,11 +184,9 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         )
         cells = [array[:, position] for position in range(array.shape[1])]
         if array.dtype == object:
-            cells = [[None if _nothing(value) else value for value in column] for column in cells]
-        return Frame(pyarrow.table([pyarrow.array(c, from_pandas=True) for c in cells], names=self._names()))
-
-    def _names(self) -> list[str]:
-        return [str(name) for name in self.get_feature_names_out()]
+            cells = [[None if isinstance(one, float) and one != one else one for one in column] for column in cells]
+        names = [str(name) for name in self.get_feature_names_out()]
+        return Frame(pyarrow.table([pyarrow.array(c, from_pandas=True) for c in cells], names=names))
 
     def _named(self, given: Sequence[str | int], names: Sequence[str]) -> list[str]:
         return [names[one] if isinstance(one, int) else one for one in given]
@@ -208,21 +204,19 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
             keep=[name for name in names if name not in (*quasi, *sensitive)],
             missing="category",
         )
-        declared = dict(self.hierarchies or {})
-        for name in quasi:
-            if name not in declared:
-                declared[name] = intervals() if _numeric(table.schema.field(name).type) else flat()
-        return study.with_hierarchies(declared)
+        unless = {name: intervals() if _numeric(table.schema.field(name).type) else flat() for name in quasi}
+        return study.with_hierarchies(unless | dict(self.hierarchies or {}))
 
-    def _settings(self, study: Study) -> dict[str, Any]:
+    def _search(self, study: Study, max_suppression: float) -> Front:
         limits = {K.name: self.k, DISTINCT_L.name: self.l, T_CLOSENESS.name: self.t}
         space = int(np.prod([float(domain.hierarchy.height + 1) for domain in study.table().domains]))
-        return {
-            "objectives": [self.objective],
-            "constraints": {name: float(limit) for name, limit in limits.items() if limit is not None},
-            "max_suppression": self.max_suppression,
-            "algorithm": "exact" if space <= EXACT else "best_first",
-        }
+        return search(
+            study,
+            objectives=[self.objective],
+            constraints={name: float(limit) for name, limit in limits.items() if limit is not None},
+            max_suppression=max_suppression,
+            algorithm="exact" if space <= EXACT else "best_first",
+        )
 
     def _keep(self, study: Study, front: Front, frame: Frame) -> bool:
         """Keep the plan and the combinations that the fitted table releases, by the places of their labels.
@@ -238,17 +232,12 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
                 f"SELECT {names}, n, v FROM sizes AS s WHERE NOT {below.sql} ORDER BY {names}"
             )
             hidden = ~row_groups(engine, source, study, self.columns_, below).kept
-        if not hidden.any():
-            return True
-        if hidden.sum() < self.k:
-            return False
         table = frame.table()
         sensitive = self._named(self.sensitive, table.column_names)
-        if not sensitive:
-            return True
-        classes = pyarrow.table(
-            {HIDDEN: pyarrow.array(hidden)} | {name: table.column(name) for name in sensitive if name != HIDDEN}
-        )
+        if not hidden.any() or hidden.sum() < self.k or not sensitive:
+            return not hidden.any() or bool(hidden.sum() >= self.k)
+        columns = {name: table.column(name) for name in sensitive if name != HIDDEN}
+        classes = pyarrow.table({HIDDEN: pyarrow.array(hidden)} | columns)
         diverse = self.l is None or function_named(DISTINCT_L.name)(classes, [HIDDEN], sensitive) >= self.l
         return diverse and (self.t is None or function_named(T_CLOSENESS.name)(classes, [HIDDEN], sensitive) <= self.t)
 
@@ -264,9 +253,5 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         return array
 
 
-def _numeric(type_: Any) -> bool:
+def _numeric(type_: pyarrow.DataType) -> bool:
     return bool(pyarrow.types.is_integer(type_) or pyarrow.types.is_floating(type_) or pyarrow.types.is_decimal(type_))
-
-
-def _nothing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and value != value)

@@ -11,6 +11,7 @@ import math
 import os
 import re
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ import numpy as np
 
 from sfumato.auditing.uniqueness import whole_file
 from sfumato.base.files import Scratch
-from sfumato.base.progress import peak_memory, recording, stage
+from sfumato.base.progress import Stage, peak_memory, recording, stage
 from sfumato.data.engine import open_engine
 from sfumato.data.sampling import distinct, rows_of, sampled
 from sfumato.data.source import Source
@@ -50,7 +51,6 @@ GENERATIONS = (2, 6)  # the same of a search over cuts
 CELL = 16  # bytes of a cell while rows are sorted, on the average
 TEXT = 24  # bytes of a text key in the engine, on the average
 BY_ROWS = ("count distinct rows", "count classes", "write the file", "compare every row", "look for extremes")
-SORTED = ("write the file",)  # also grows with the logarithm of the rows
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,7 @@ class Prediction:
 
     def as_dict(self) -> dict[str, Any]:
         return {
-            "rows": self.rows,
-            "tuples": self.tuples,
-            "nodes": self.nodes,
-            "evaluations": self.evaluations,
+            **{name: getattr(self, name) for name in ("rows", "tuples", "nodes", "evaluations")},
             "sampled_rows": self.sampled,
             "cpu_seconds": round(self.seconds, 3),
             "peak_bytes": self.peak_bytes,
@@ -127,18 +124,15 @@ def predict(study: Study) -> Prediction:
         searching = predict_search(study, table, [rehearsed.table() for rehearsed in few], rows)
         searched = peak_memory()
         release = _release(some, table, folder)
-    spent: dict[str, float] = {}
-    for done in [*read.done, *release]:
-        times = (grown if done.name in BY_ROWS else wider) * (
-            _sorting_growth(rows, read_rows) if done.name in SORTED else 1.0
-        )
-        spent[done.name] = done.cpu_seconds * times
+    spent = {
+        done.name: done.cpu_seconds * (grown if done.name in BY_ROWS else wider) for done in [*read.done, *release]
+    }
+    spent["write the file"] *= math.log(max(rows, 2)) / math.log(max(read_rows, 2))  # rows are sorted
     spent["fingerprint"] = _fingerprint(source)
     spent["search"] = searching.cpu_seconds * wider
-    order = [*(s.name for s in read.done), "search", *(s.name for s in release)]
     published, more = peak_memory(), _more_bytes(study, table, tuples - table.tuples)
     sort = min(rows * CELL * (len(source.columns) + 1), _engine_limit(study))
-    names = list(dict.fromkeys(order))
+    names = list(dict.fromkeys([*(s.name for s in read.done), "search", *(s.name for s in release)]))
     sorting = names.index("write the file")
     stages = tuple(
         Predicted(name, spent[name], more + (published + sort if number >= sorting else searched))
@@ -150,15 +144,14 @@ def predict(study: Study) -> Prediction:
 def compared(predicted: Mapping[str, Any], happened: Mapping[str, Any]) -> list[tuple[str, float, float]]:
     """Return the figures that a prediction and a run share: name, predicted, actual."""
     figures = [(name, float(predicted[name]), float(happened[name])) for name in ("rows", "tuples", "evaluations")]
-    actual: dict[str, float] = {}
+    actual: dict[str, float] = defaultdict(float)
     for done in happened["stages"]:
-        actual[done["stage"]] = actual.get(done["stage"], 0.0) + done["cpu_seconds"]
-    expected = {part["stage"]: part["cpu_seconds"] for part in predicted["stages"]}
-    shared = [name for name in expected if name in actual]
-    figures += [(f"{name}, CPU s", expected[name], actual[name]) for name in shared]
-    figures.append(("together, CPU s", sum(expected[n] for n in shared), sum(actual[n] for n in shared)))
+        actual[done["stage"]] += done["cpu_seconds"]
+    expected = {part["stage"]: part["cpu_seconds"] for part in predicted["stages"] if part["stage"] in actual}
+    figures += [(f"{name}, CPU s", seconds, actual[name]) for name, seconds in expected.items()]
+    figures.append(("together, CPU s", sum(expected.values()), sum(actual[name] for name in expected)))
     peaks = (
-        max(part["peak_bytes"] for part in parts if part["stage"] in shared) / 2**20
+        max(part["peak_bytes"] for part in parts if part["stage"] in expected) / 2**20
         for parts in (predicted["stages"], happened["stages"])
     )
     return [*figures, ("peak, MiB", *peaks)]
@@ -235,7 +228,7 @@ def _line(short: Timed, longer: Timed, evaluations: int) -> float:
     return short[1] + max(evaluations - short[0], 0) * each
 
 
-def _release(study: Study, table: FrequencyTable, folder: Path) -> list[Any]:
+def _release(study: Study, table: FrequencyTable, folder: Path) -> list[Stage]:
     """Time the stages of a release at the middle levels of the hierarchies, in a temporary folder."""
     plan = LevelPlan({d.name: (d.hierarchy.height + 1) // 2 for d in table.domains}, 0)
     trees, levels = trees_and_levels(study, table, plan)
@@ -276,10 +269,6 @@ def _fingerprint(source: Source) -> float:
         block = stream.read(1 << 26)
         hashlib.sha256(block).digest()
         return (time.process_time() - began) * size / max(len(block), 1)
-
-
-def _sorting_growth(rows: int, sample: int) -> float:
-    return float(np.log(max(rows, 2)) / np.log(max(sample, 2)))
 
 
 def _engine_limit(study: Study) -> int:

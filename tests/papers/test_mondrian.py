@@ -16,8 +16,8 @@ from tests.strategies import hierarchies, recount
 import sfumato as sf
 from sfumato.data.cells import MISSING
 from sfumato.methods.cuts.space import CutSpace
+from sfumato.methods.local.model import Classes
 from sfumato.papers.baselines import DIVIDES, LocalTable
-from sfumato.papers.mondrian import Partition
 from sfumato.plans.segments import Segment, segments_of
 from sfumato.tables.domain import domain_of
 from sfumato.tables.frequency import FrequencyTable, from_codes
@@ -37,7 +37,13 @@ def table_of(columns: dict[str, str], secret: str = "") -> FrequencyTable:
     return from_codes(domains, np.array(codes, dtype=np.int32), sensitive)
 
 
-def boxes(local: LocalTable, found: Partition) -> list[tuple[tuple[str, ...], int]]:
+def classes_of(local: LocalTable, method: str, k: int, l: int = 1) -> Classes:
+    found = local.classes(method, k, l)
+    assert found is not None
+    return found[0]
+
+
+def boxes(local: LocalTable, found: Classes) -> list[tuple[tuple[str, ...], int]]:
     """Classes as labels from first to last value, with their records."""
     said = []
     for low, high, rows in zip(found.low.tolist(), found.high.tolist(), found.rows.tolist(), strict=True):
@@ -61,8 +67,7 @@ def test_the_patients_of_the_paper() -> None:
     3/3 and zip 1/2: age is cut behind its median, 26. No part has four records then.
     """
     local = LocalTable.of(STUDY, table_of(PATIENTS))
-    found = local.classes("mondrian_strict", 2)
-    assert found is not None
+    found = classes_of(local, "mondrian_strict", 2)
     assert boxes(local, found) == [
         (("F", "25-27", "53712"), 2),
         (("M", "25-26", "53711"), 2),
@@ -78,10 +83,7 @@ def test_the_patients_of_the_paper() -> None:
 
 def test_relaxed_cuts_divide_the_records_of_a_value() -> None:
     local = LocalTable.of(STUDY, table_of({"age": "1 2 2 2 2 3"}))
-    strict, relaxed, even = (local.classes(name, 3) for name in DIVIDES)
-    assert strict is not None
-    assert relaxed is not None
-    assert even is not None
+    strict, relaxed, even = (classes_of(local, name, 3) for name in DIVIDES)
     assert boxes(local, strict) == [(("1-3",), 6)]
     assert boxes(local, relaxed) == boxes(local, even) == [(("1-2",), 3), (("2-3",), 3)]
 
@@ -89,9 +91,7 @@ def test_relaxed_cuts_divide_the_records_of_a_value() -> None:
 def test_an_even_division_is_first_or_last() -> None:
     """Where a whole cut is fit, only the printed rule divides: sexes 3 to 5 become F-M and M of four records each."""
     local = LocalTable.of(STUDY, table_of({"sex": "F F F M M M M M"}))
-    relaxed, even = local.classes("mondrian_relaxed", 3), local.classes("mondrian_even", 3)
-    assert relaxed is not None
-    assert even is not None
+    relaxed, even = classes_of(local, "mondrian_relaxed", 3), classes_of(local, "mondrian_even", 3)
     assert boxes(local, relaxed) == [(("F",), 3), (("M",), 5)]
     assert boxes(local, even) == [(("F-M",), 4), (("M",), 4)]
 
@@ -220,7 +220,8 @@ def test_equals_the_plain_twin(data: st.DataObject) -> None:
         assert found is None
         return
     assert found is not None
-    shown = zip(found.low.tolist(), found.high.tolist(), found.rows.tolist(), found.members.tolist(), strict=True)
+    classes, held = found
+    shown = zip(classes.low.tolist(), classes.high.tolist(), classes.rows.tolist(), held.tolist(), strict=True)
     kept = sorted((tuple(zip(a, b, strict=True)), rows, members) for a, b, rows, members in shown)
     assert kept == plain_mondrian(tuple(segments_of(STUDY, table)), records, k, l, DIVIDES[name])
 
@@ -235,44 +236,45 @@ def test_laws_of_the_classes(data: st.DataObject) -> None:
     found = local.classes(name, k, l)
     if found is None:
         return
-    assert found.rows.min() >= k
-    assert found.members.min() >= l
+    classes, members = found
+    assert classes.rows.min() >= k
+    assert members.min() >= l
     # every record is in exactly one class, and its labels hold its values
-    counted = np.bincount(found.entry_cell, weights=found.entry_count, minlength=len(found.cells.counts))
-    assert counted.tolist() == found.cells.counts.tolist()
-    inside = np.bincount(found.entry_class, weights=found.entry_count, minlength=found.classes)
-    assert inside.tolist() == found.rows.tolist()
-    units = found.cells.codes[:, found.entry_cell].T
-    assert np.all(found.low[found.entry_class] <= units)
-    assert np.all(units < found.high[found.entry_class])
+    counted = np.bincount(classes.cell, weights=classes.count, minlength=len(classes.cells.counts))
+    assert counted.tolist() == classes.cells.counts.tolist()
+    inside = np.bincount(classes.owner, weights=classes.count, minlength=len(classes.rows))
+    assert inside.tolist() == classes.rows.tolist()
+    units = classes.cells.codes[classes.cell]
+    assert np.all(classes.low[classes.owner] <= units)
+    assert np.all(units < classes.high[classes.owner])
     if DIVIDES[name] == "never":
-        assert len(set(found.entry_cell.tolist())) == len(found.entry_cell)
+        assert len(set(classes.cell.tolist())) == len(classes.cell)
     segments = tuple(segments_of(STUDY, table))
     cost = local.cost(name, k, l)
-    assert cost.loss == pytest.approx(literal_loss(segments, found) / (len(segments) * table.rows))
+    assert cost.loss == pytest.approx(literal_loss(segments, classes) / (len(segments) * table.rows))
     assert (cost.labels_per_value or 0) >= 1
     if l == 1 and DIVIDES[name] == "never":
-        assert_nothing_more_can_be_cut(CutSpace(segments), found, k)
+        assert_nothing_more_can_be_cut(CutSpace(segments), classes, k)
 
 
-def literal_loss(segments: tuple[Segment, ...], found: Partition) -> float:
+def literal_loss(segments: tuple[Segment, ...], found: Classes) -> float:
     """The leaves under each label counted one by one, for each record."""
     total = 0.0
-    for number, records in zip(found.entry_class.tolist(), found.entry_count.tolist(), strict=True):
+    for number, records in zip(found.owner.tolist(), found.count.tolist(), strict=True):
         for j, segment in enumerate(segments):
             held = [u for u in segment.unit_of.tolist() if found.low[number, j] <= u < found.high[number, j]]
             total += records * (len(held) - 1) / (segment.domain.leaves - 1) if segment.domain.leaves > 1 else 0.0
     return total
 
 
-def assert_nothing_more_can_be_cut(space: CutSpace, found: Partition, k: int) -> None:
+def assert_nothing_more_can_be_cut(space: CutSpace, found: Classes, k: int) -> None:
     """Strict classes are minimal: no ordered column of any can be cut so that both sides have k records."""
-    for number in range(found.classes):
-        mine = found.entry_class == number
+    for number in range(len(found.rows)):
+        mine = found.owner == number
         for j, segment in enumerate(space.segments):
             if segment.constrained:
                 continue
-            units = np.repeat(found.cells.codes[j][found.entry_cell[mine]], found.entry_count[mine])
+            units = np.repeat(found.cells.codes[found.cell[mine], j], found.count[mine])
             for at in range(1, segment.units):
                 small = min(np.sum(units < at), np.sum(units >= at))
                 assert small < k
@@ -281,8 +283,7 @@ def assert_nothing_more_can_be_cut(space: CutSpace, found: Partition, k: int) ->
 def test_equals_the_plain_twin_on_adult(adult: FrequencyTable) -> None:
     study = sf.read(sf.sample("adult-complete"))
     local = LocalTable.of(study, adult)
-    found = local.classes("mondrian_relaxed", 100, 6)
-    assert found is not None
+    found = classes_of(local, "mondrian_relaxed", 100, 6)
     twin = plain_mondrian(tuple(segments_of(study, adult)), expanded(local), 100, 6, "needed")
     assert sorted(found.rows.tolist()) == sorted(rows for _, rows, _ in twin)
     assert {tuple(zip(a, b, strict=True)) for a, b in zip(found.low.tolist(), found.high.tolist(), strict=True)} == {

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from sfumato.decide.pick import pick
     from sfumato.methods.channel.estimate import Estimate
     from sfumato.methods.channel.estimate import estimate as recover
-    from sfumato.methods.channel.families import channel_figures, family_channel
     from sfumato.methods.channel.prior import prior_of
     from sfumato.methods.channel.release import disguise as draw
+    from sfumato.methods.channel.search import channel_figures, family_channel
     from sfumato.methods.channel.system import chosen_channel
     from sfumato.methods.registry import load_front
     from sfumato.plans.channel import load_channel, load_channels
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 else:
     pick = later("sfumato.decide.pick", "pick")
     recover = later("sfumato.methods.channel.estimate", "estimate")
-    channel_figures = later("sfumato.methods.channel.families", "channel_figures")
-    family_channel = later("sfumato.methods.channel.families", "family_channel")
+    channel_figures = later("sfumato.methods.channel.search", "channel_figures")
+    family_channel = later("sfumato.methods.channel.search", "family_channel")
     prior_of = later("sfumato.methods.channel.prior", "prior_of")
     draw = later("sfumato.methods.channel.release", "disguise")
     chosen_channel = later("sfumato.methods.channel.system", "chosen_channel")

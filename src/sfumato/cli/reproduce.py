@@ -243,7 +243,7 @@ def groups(
             planted = reproduce.make_census(Path(folder) / "census", *size, census_seed)
             runs = reproduce.census_runs(planted, ("exact", "evolutionary", "boosted"), note)
         rows += [row for run in runs for row in reproduce.census_rows(run)]
-    cells = [row.cells() for row in rows]
+    cells = [list(row) for row in rows]
     heads = ["figure", "paper", "here"]
     _write_page(html, force, title="The groups paper", heads=heads, rows=cells, lead=GROUPS_LEAD)
     if as_json:

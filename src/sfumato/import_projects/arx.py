@@ -1,13 +1,8 @@
 """Projects of ARX (`.deid`): the table, what its columns are, hierarchies, privacy models, quality model.
 
-A project is an archive. Read are `data/input.csv`, `input/definition.xml`, `input/config.xml`, `project.xml` and the
-hierarchies; its serialized Java objects are never opened.
-
-The settings of an ARX project in the words of a run file: privacy models, quality model, limits.
-
-The files of an archive (zip) that may come from anybody: named ones alone, in memory, within limits.
-
-Nothing is unpacked to disk, and no name in the archive becomes a path.
+A project is an archive that may come from anybody. Its table, hierarchies and settings are read in memory within
+limits. Nothing is unpacked to disk, no name in the archive becomes a path, and its serialized Java objects are never
+opened.
 """
 
 from __future__ import annotations
@@ -21,7 +16,6 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from sfumato.base.files import new_folder
 from sfumato.base.formats import Element, parse_xml
@@ -31,9 +25,9 @@ from sfumato.data.settings import Role
 from sfumato.errors import DataError, counted
 from sfumato.study import write_run_file
 
-NUMBER = r"([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)"
-FOR = r" for attribute '(.*)'"
-ENTROPY = r"(?:shannon-|grassberger-)?entropy-"
+FIGURE = r"[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?"
+NUMBER, SETTING = rf"(?P<value>{FIGURE})", rf"(?P<setting>{FIGURE})"
+FOR = r" for attribute '(?P<attribute>.*)'"
 
 
 @dataclass
@@ -71,32 +65,37 @@ def demands(criteria: Sequence[str]) -> Demands:
     return result
 
 
+MODELS = (  # a privacy model of ARX: pattern, measure, whether a smaller limit is stricter
+    (rf"{NUMBER}-anonymity", "k", False),
+    (rf"distinct-{NUMBER}-diversity{FOR}", "distinct_l", False),
+    (rf"(?:shannon-)?entropy-{NUMBER}-diversity{FOR}", "entropy_l", False),
+    (rf"recursive-\({SETTING}, ?{NUMBER}\)-diversity{FOR}", "recursive_l", False),
+    (rf"{NUMBER}-closeness with (?P<distance>equal|hierarchical|ordered) distance{FOR}", "t_closeness", True),
+    (rf"{NUMBER}-basic[- ](?:beta-)?likeness{FOR}", "beta_likeness", True),
+    (rf"{NUMBER}-enhanced[- ](?:beta-)?likeness{FOR}", "enhanced_beta", True),
+    (rf"{NUMBER}-disclosure privacy{FOR}", "delta_disclosure", True),
+)
+
+
 def _carried(result: Demands, criterion: str) -> bool:
-    """Whether there is the same here; if so, it is demanded."""
-    if match := re.fullmatch(rf"{NUMBER}-anonymity", criterion):
-        result.demand("k", float(match[1]))
-    elif match := re.fullmatch(rf"distinct-{NUMBER}-diversity{FOR}", criterion):
-        result.demand("distinct_l", float(match[1]), match[2])
-    elif match := re.fullmatch(rf"{ENTROPY}{NUMBER}-diversity{FOR}", criterion):
-        if criterion.startswith("grassberger"):
-            return False
-        result.demand("entropy_l", float(match[1]), match[2])
-    elif match := re.fullmatch(rf"recursive-\({NUMBER}, ?{NUMBER}\)-diversity{FOR}", criterion):
-        result.demand("recursive_l", float(match[2]), match[3])
-        result.measures["recursive_l"] = {"c": float(match[1])}
-    elif match := re.fullmatch(rf"{NUMBER}-closeness with (equal|hierarchical|ordered) distance{FOR}", criterion):
-        result.demand("t_closeness", float(match[1]), match[3], lower=True)
-        result.distances[match[3]] = match[2]
-    elif match := re.fullmatch(rf"{NUMBER}-(basic|enhanced)[- ](?:beta-)?likeness{FOR}", criterion):
-        name = "beta_likeness" if match[2] == "basic" else "enhanced_beta"
-        result.demand(name, float(match[1]), match[3], lower=True)
-    elif match := re.fullmatch(rf"{NUMBER}-disclosure privacy{FOR}", criterion):
-        result.demand("delta_disclosure", float(match[1]) * math.log(2), match[2], lower=True)
-        result.measures["delta_disclosure"] = {"absent": "ignored"}
-        result.notes.append("δ is in bits in ARX: it was multiplied by ln 2; values that a class lacks are ignored")
-    else:
-        return False
-    return True
+    """Add a privacy model to the demands; return False if no measure is the same."""
+    for pattern, name, lower in MODELS:
+        match = re.fullmatch(pattern, criterion)
+        if match is None:
+            continue
+        found, value = match.groupdict(), float(match["value"])
+        attribute = found.get("attribute")
+        if name == "recursive_l":
+            result.measures[name] = {"c": float(found["setting"])}
+        elif name == "t_closeness":
+            result.distances[attribute or ""] = found["distance"]
+        elif name == "delta_disclosure":
+            value *= math.log(2)
+            result.measures[name] = {"absent": "ignored"}
+            result.notes.append("δ is in bits in ARX: it was multiplied by ln 2; values that a class lacks are ignored")
+        result.demand(name, value, attribute, lower=lower)
+        return True
+    return False
 
 
 QUALITY = {  # a word of ARX's quality model, and the measure that is the same or nearest
@@ -123,64 +122,11 @@ def objective(metric: str) -> tuple[str, list[str]]:
     return name, []
 
 
-MOST_ENTRIES = 4_096
-MOST_BYTES = 2 << 30  # of one file, unpacked
-PART = 1 << 20
-
-
-class Archive:
-    """An open archive. Its files are asked for by name."""
-
-    def __init__(self, path: Path, expected: str) -> None:
-        self.path, self.expected = path, expected
-        try:
-            self._zip = zipfile.ZipFile(note_input(path))
-        except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-            raise DataError(f"{path} cannot be opened as an archive: {error}", expected=expected) from error
-        names = [entry.filename for entry in self._zip.infolist()]
-        if len(names) > MOST_ENTRIES or len(names) != len(set(names)):
-            raise DataError(f"{path} holds too many files, or two of one name", expected=expected)
-        self._names = frozenset(names)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._names
-
-    def names(self) -> list[str]:
-        """The names of all files, sorted."""
-        return sorted(self._names)
-
-    def read(self, name: str, limit: int = MOST_BYTES) -> bytes:
-        """One file, unless it is larger than allowed, whatever the archive says of its size."""
-        if name not in self._names:
-            raise DataError(f"{self.path} holds no {name}", expected=self.expected)
-        parts, size = [], 0
-        try:
-            with self._zip.open(name) as stream:
-                while part := stream.read(PART):
-                    size += len(part)
-                    if size > limit:
-                        raise DataError(
-                            f"{name} in {self.path} is larger than {limit >> 20:,} MiB", expected=self.expected
-                        )
-                    parts.append(part)
-        except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, NotImplementedError, OSError) as error:
-            raise DataError(f"{name} in {self.path} cannot be read: {error}", expected=self.expected) from error
-        return b"".join(parts)
-
-    def close(self) -> None:
-        self._zip.close()
-
-    def __enter__(self) -> Archive:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
 EXPECTED = "a project of ARX 3, saved as .deid"
 TABLE = "data/input.csv"
 DEFINITION, CONFIGURATION, PROJECT = "input/definition.xml", "input/config.xml", "project.xml"
-MOST_XML, MOST_HIERARCHY = 16 << 20, 256 << 20
+MOST_ENTRIES = 4_096
+MOST_BYTES, MOST_XML, MOST_HIERARCHY = 2 << 30, 16 << 20, 256 << 20  # of one file, unpacked
 ROLES = {
     "IDENTIFYING_ATTRIBUTE": Role.IDENTIFIER,
     "QUASI_IDENTIFYING_ATTRIBUTE": Role.QUASI_IDENTIFIER,
@@ -208,23 +154,15 @@ class Imported:
     columns: int
     notes: tuple[str, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {"run_file": str(self.run_file), "columns": self.columns, "notes": list(self.notes)}
 
 
 def import_arx(path: str | Path, folder: str | Path) -> Imported:
-    """Write a project as a new folder: the table, the hierarchies, a run file that asks ARX's question.
-
-    Args:
-        path: the project.
-        folder: a folder that does not exist yet; it is private, for it holds the table.
-
-    Returns:
-        The run file, and what could not be carried over.
-    """
-    with Archive(Path(path), EXPECTED) as archive:
+    """Write a project as a new folder, which is private: the table, the hierarchies, a run file with ARX's question."""
+    with _opened(Path(path)) as archive:
         separator = _separator(archive)
-        table = archive.read(TABLE)
+        table = _read(archive, TABLE)
         attributes = _attributes(archive)
         _check_header(table, separator, attributes)
         configuration = _xml(archive, CONFIGURATION)
@@ -239,17 +177,43 @@ def import_arx(path: str | Path, folder: str | Path) -> Imported:
     return Imported(Path(folder) / "run.toml", len(attributes), tuple(notes))
 
 
-def _xml(archive: Archive, name: str) -> Element:
-    return parse_xml(archive.read(name, MOST_XML), name, expected=EXPECTED)
+def _opened(path: Path) -> zipfile.ZipFile:
+    try:
+        archive = zipfile.ZipFile(note_input(path))
+    except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise DataError(f"{path} cannot be opened as an archive: {error}", expected=EXPECTED) from error
+    names = archive.namelist()
+    if len(names) > MOST_ENTRIES or len(names) != len(set(names)):
+        raise DataError(f"{path} holds too many files, or two of one name", expected=EXPECTED)
+    return archive
 
 
-def _separator(archive: Archive) -> str:
-    given = _xml(archive, PROJECT).said("separator") if PROJECT in archive else None
+def _read(archive: zipfile.ZipFile, name: str, limit: int = MOST_BYTES) -> bytes:
+    """Return one file, unless it is larger than allowed, whatever the archive says of its size."""
+    if name not in archive.namelist():
+        raise DataError(f"{archive.filename} holds no {name}", expected=EXPECTED)
+    try:
+        with archive.open(name) as stream:
+            content = stream.read(limit + 1)
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, NotImplementedError, OSError) as error:
+        raise DataError(f"{name} in {archive.filename} cannot be read: {error}", expected=EXPECTED) from error
+    if len(content) > limit:
+        raise DataError(f"{name} in {archive.filename} is larger than {limit >> 20:,} MiB", expected=EXPECTED)
+    return content
+
+
+def _xml(archive: zipfile.ZipFile, name: str) -> Element:
+    return parse_xml(_read(archive, name, MOST_XML), name, expected=EXPECTED)
+
+
+def _separator(archive: zipfile.ZipFile) -> str:
+    if PROJECT not in archive.namelist():
+        return ";"
     # A blank or a tab is lost when the text of an element is taken without its margins.
-    return given or ("\t" if PROJECT in archive else ";")
+    return _xml(archive, PROJECT).said("separator") or "\t"
 
 
-def _attributes(archive: Archive) -> list[Attribute]:
+def _attributes(archive: zipfile.ZipFile) -> list[Attribute]:
     """The columns as the definition has them, each with its hierarchy."""
     result = []
     for element in _xml(archive, DEFINITION).all("assigment"):  # as ARX spells it
@@ -257,7 +221,7 @@ def _attributes(archive: Archive) -> list[Attribute]:
         if not name or kind not in ROLES:
             raise DataError(f"{DEFINITION} gives a column no name, or no type that is known", expected=EXPECTED)
         file = f"input/{ref}" if ref else ""
-        hierarchy = archive.read(file, MOST_HIERARCHY) if file in archive else None
+        hierarchy = _read(archive, file, MOST_HIERARCHY) if file in archive.namelist() else None
         limits = (element.said("min") or "All", element.said("max") or "All")
         result.append(Attribute(name, ROLES[kind], hierarchy, limits))
     if not result:
@@ -294,8 +258,8 @@ def _settings(
     separator: str,
     configuration: Element,
     notes: list[str],
-) -> dict[str, Any]:
-    """The run file; `notes` gets what could not be carried over."""
+) -> dict[str, object]:
+    """Return the run file; `notes` gets what could not be carried over."""
     wanted = demands([element.text.strip() for element in configuration.all("criterion")])
     loss, about_loss = objective(configuration.said("metric") or "Loss")
     notes += [*wanted.notes, *about_loss]
@@ -308,7 +272,7 @@ def _settings(
     named = {one.name for one in attributes if one.role is Role.QUASI_IDENTIFIER}
     if weights := {name: value for name, value in _weights(configuration).items() if name in named}:
         search["weights"] = weights
-    settings: dict[str, Any] = {
+    settings: dict[str, object] = {
         "version": 1,
         "data": {"path": "data.csv", "separator": separator, "missing": Noted("category", "as ARX counts them")},
         "columns": {one.name: _column(one, files.get(one.name), separator, wanted, notes) for one in attributes},
@@ -323,8 +287,8 @@ def _settings(
     return settings
 
 
-def _column(one: Attribute, file: str | None, separator: str, wanted: Demands, notes: list[str]) -> dict[str, Any]:
-    hierarchy: Any = {"path": file, "separator": separator, "header": False} if file else None
+def _column(one: Attribute, file: str | None, separator: str, wanted: Demands, notes: list[str]) -> dict[str, object]:
+    hierarchy: dict[str, object] | None = {"path": file, "separator": separator, "header": False} if file else None
     if one.role is Role.QUASI_IDENTIFIER:
         if hierarchy is None:
             notes.append(f"{one.name} has no hierarchy in the project: it is kept or hidden as a whole")

@@ -7,11 +7,11 @@ Nothing is run. What is not a text, a vector of texts or a name that was given o
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from sfumato.base.formats import read_limited
 from sfumato.base.settings import Noted, toml_text
@@ -36,13 +36,8 @@ def tokens(script: str) -> list[Token]:
     >>> tokens("k <- c('a')  # keys")
     [('name', 'k'), ('assign', '<-'), ('name', 'c'), ('other', '('), ('text', 'a'), ('other', ')')]
     """
-    result = []
-    for match in TOKEN.finditer(script):
-        kind = match.lastgroup
-        if kind is not None:
-            text = match[0]
-            result.append((kind, re.sub(r"\\(.)", r"\1", text[1:-1]) if kind == "text" else text))
-    return result
+    found = [(match.lastgroup, match[0]) for match in TOKEN.finditer(script)]
+    return [(kind, re.sub(r"\\(.)", r"\1", text[1:-1]) if kind == "text" else text) for kind, text in found if kind]
 
 
 def arguments_of(script: str, function: str) -> dict[str, list[str] | None] | None:
@@ -61,31 +56,28 @@ def arguments_of(script: str, function: str) -> dict[str, list[str] | None] | No
     return None
 
 
-def _until_closed(listed: list[Token]) -> list[Token]:
-    """The tokens up to the bracket that closes one opened before them."""
-    depth, inside = 0, []
+def _with_depth(listed: list[Token]) -> Iterator[tuple[int, Token]]:
+    """Yield the tokens with the number of brackets around them; a closing bracket is outside of its pair."""
+    depth = 0
     for kind, text in listed:
-        if kind == "other" and text in CLOSE_BRACKETS:
-            if depth == 0:
-                break
-            depth -= 1
-        elif kind == "other" and text in OPEN_BRACKETS:
-            depth += 1
-        inside.append((kind, text))
-    return inside
+        depth -= kind == "other" and text in CLOSE_BRACKETS
+        yield depth, (kind, text)
+        depth += kind == "other" and text in OPEN_BRACKETS
+
+
+def _until_closed(listed: list[Token]) -> list[Token]:
+    """Return the tokens up to the bracket that closes one opened before them."""
+    return [token for _, token in itertools.takewhile(lambda one: one[0] >= 0, _with_depth(listed))]
 
 
 def _named(inside: list[Token]) -> Iterator[tuple[str, list[Token]]]:
-    """The named arguments: name and tokens of the value."""
+    """Yield the named arguments: name and tokens of the value."""
     parts: list[list[Token]] = [[]]
-    depth = 0
-    for kind, text in inside:
-        if kind == "other":
-            depth += (text in OPEN_BRACKETS) - (text in CLOSE_BRACKETS)
-        if depth == 0 and (kind, text) == ("other", ","):
+    for depth, token in _with_depth(inside):
+        if depth == 0 and token == ("other", ","):
             parts.append([])
         else:
-            parts[-1].append((kind, text))
+            parts[-1].append(token)
     for part in parts:
         if len(part) > 2 and part[0][0] == "name" and part[1] == ("assign", "="):
             yield part[0][1], part[2:]
@@ -95,11 +87,13 @@ def _assigned(listed: list[Token]) -> dict[str, list[str]]:
     """The names that were given texts before."""
     known: dict[str, list[str]] = {}
     for position in range(len(listed) - 2):
-        (kind, name), (assign, _) = listed[position], listed[position + 1]
+        (kind, name), (assign, _) = listed[position : position + 2]
         if kind == "name" and assign == "assign":
-            value = listed[position + 2 : position + 3]
-            if value == [("name", "c")] and listed[position + 3 : position + 4] == [("other", "(")]:
-                value = [*listed[position + 2 : position + 4], *_until_closed(listed[position + 4 :]), ("other", ")")]
+            value = listed[position + 2 : position + 4]
+            if value == [("name", "c"), ("other", "(")]:
+                value += [*_until_closed(listed[position + 4 :]), ("other", ")")]
+            else:
+                value = value[:1]
             if (result := _texts(value, known)) is not None:
                 known[name] = result
     return known
@@ -128,8 +122,8 @@ GIVEN: dict[str, tuple[Role, str]] = {  # arguments of the call that say what a 
     "excludeVars": (Role.DROP, "excluded in the script"),
     "hhId": (Role.IDENTIFIER, "the household: risks within households are not measured here"),
 }
-OPEN = {"numVars": "a numeric key: sdcMicro perturbs it; here decide whether it is recoded, sensitive or withheld"}
-OPEN |= {
+OPEN = {
+    "numVars": "a numeric key: sdcMicro perturbs it; here decide whether it is recoded, sensitive or withheld",
     "pramVars": "PRAM in sdcMicro; the channel system is the like of it",
     "strataVar": "a stratum",
     "ghostVars": "",
@@ -172,9 +166,9 @@ def import_sdcmicro(
     return Imported(written, len(names), tuple(notes))
 
 
-def _columns(result: dict[str, list[str] | None], names: list[str]) -> tuple[dict[str, Any], list[str]]:
+def _columns(result: dict[str, list[str] | None], names: list[str]) -> tuple[dict[str, Noted], list[str]]:
     """What each column of the table is, and what is left to decide."""
-    columns: dict[str, Any] = {}
+    columns: dict[str, Noted] = {}
     notes = []
     for argument, (role, why) in GIVEN.items():
         given = result.get(argument)

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
-from sfumato.base.arrays import Counts64, Floats
+from sfumato.base.arrays import Codes, Counts64
 from sfumato.base.compiled import need_compiler
 from sfumato.data.settings import Role
 from sfumato.errors import InputError, StudyError, UnreachableError, nearest, shortened
@@ -31,11 +32,13 @@ from sfumato.measures.two_way import MOST_VALUES, box_errors, mean_and_largest
 from sfumato.methods.cuts.problem import UnitTable
 from sfumato.methods.cuts.space import CutSpace
 from sfumato.methods.lattice.search import LIMITS, search_lattice
+from sfumato.methods.local.model import Classes, Labels
+from sfumato.methods.local.search import model_of
 from sfumato.methods.run import Run
 from sfumato.methods.system import check_weights
-from sfumato.papers.mondrian import Cells, Grid, Partition, mondrian
-from sfumato.plans.recodings import LevelPlan, RecodingPlan, at_level, at_levels
-from sfumato.plans.segments import Segment, segments_of
+from sfumato.papers.mondrian import Tuples, labels_per_value, mondrian
+from sfumato.plans.recodings import LevelPlan, at_level, at_levels
+from sfumato.plans.segments import Segment
 from sfumato.study import SearchSettings, Study
 from sfumato.study.methods import METHODS
 from sfumato.tables.domain import loss_of_source
@@ -152,12 +155,8 @@ TITLES = {
     "mondrian_even": "Mondrian, evenly divided",
     "arx_local": "ARX 3.9.2, local",
 }
-LOCAL = (
-    "mondrian_strict",
-    "mondrian_relaxed",
-    "mondrian_even",
-    "arx_local",
-)  # a value may have different labels in different classes
+# In these a value may have different labels in different classes.
+LOCAL = ("mondrian_strict", "mondrian_relaxed", "mondrian_even", "arx_local")
 
 
 @dataclass(frozen=True)
@@ -268,37 +267,6 @@ def cost_of(method: str, asked: int, classes: ClassTable) -> Cost:
     )
 
 
-Levels = tuple[int, ...]
-
-
-def datafly(
-    heights: Sequence[int],
-    different: Callable[[int, int], int],
-    short: Callable[[Levels], int],
-    allowed: int,
-    records: int,
-) -> Levels | None:
-    """Return the levels at which Datafly stops; None if even the top node is not enough.
-
-    `different(column, level)` are the different values of a column at a level, and `short(levels)` the records in
-    classes that are too small. It stops when at most `allowed` are short and some record remains.
-
-    >>> values = [[9, 3, 1], [4, 1]]
-    >>> datafly([2, 1], lambda column, level: values[column][level], lambda at: 5 if sum(at) < 2 else 0, 0, 9)
-    (1, 1)
-    """
-    levels = [0] * len(heights)
-    while True:
-        gone = short(tuple(levels))
-        if gone <= allowed and gone < records:
-            return tuple(levels)
-        open_columns = [j for j, height in enumerate(heights) if levels[j] < height]
-        if not open_columns:
-            return None
-        widest = max(open_columns, key=lambda j: (different(j, levels[j]), -j))
-        levels[widest] += 1
-
-
 def classes_at(
     table: FrequencyTable, levels: Sequence[int], k: int, l: int, weights: Sequence[float] = ()
 ) -> ClassTable:
@@ -313,14 +281,19 @@ LOSSES = {5: 0.0293, 10: 0.0447, 20: 0.0631, 50: 0.0964, 100: 0.128}
 TABLE_ERRORS = {20: 0.0535}
 
 
-def recorded(study: Study, table: FrequencyTable, k: int, l: int) -> Cost | None:
-    """Return the loss of ARX's local transformation at a k; None for any other table, k or constraint."""
+def recorded(study: Study, table: FrequencyTable, asked: Sequence[int], l: int) -> list[Cost]:
+    """Return the losses of ARX's local transformation. None is known for other tables, constraints and k."""
     same = (table.records, table.tuples) == (RECORDS, TUPLES) and set(table.columns) == COLUMNS
-    same = same and all(domain.declared for domain in table.domains)
-    if not same or k not in LOSSES or l > 1 or len(set(study.weights_for(table))) > 1:
-        return None
+    same = same and all(domain.declared for domain in table.domains) and not set(asked).isdisjoint(LOSSES)
+    if not same or l > 1 or len(set(study.weights_for(table))) > 1:
+        return []
     note = "recorded, not run; labels are nodes of the trees"
-    return Cost(METHOD, k, k=k, loss=LOSSES[k], table_error=TABLE_ERRORS.get(k), note=note)
+    return [
+        Cost(METHOD, k, k=k, loss=LOSSES[k], table_error=TABLE_ERRORS.get(k), note=note)
+        if k in LOSSES
+        else Cost(METHOD, k, note="not recorded for this k")
+        for k in asked
+    ]
 
 
 DIVIDES = {"mondrian_strict": "never", "mondrian_relaxed": "needed", "mondrian_even": "always"}
@@ -336,59 +309,57 @@ class LocalTable:
     """
 
     table: FrequencyTable
-    grid: Grid
-    whole: Cells
-    divided: Cells
-    weights: Floats
-    labels: str
+    labels: Labels
+    whole: Tuples
+    divided: Tuples
+    sentence: str
 
     @classmethod
     def of(cls, study: Study, table: FrequencyTable) -> LocalTable:
-        space = CutSpace(tuple(segments_of(study, table)))
-        units = UnitTable.of(table, space, diverse=bool(table.sensitive))
-        whole = Cells(units.codes, units.counts, units.masks, units.words)
-        weights = np.array(study.weights_for(table))
-        return cls(table, grid_of(space), whole, _divided(table, space, whole), weights, label_words(space.segments))
+        segments, labels, cells = model_of(study, table)
+        units = UnitTable.of(table, CutSpace(tuple(segments)), diverse=bool(table.sensitive))
+        whole = Tuples(units.codes, units.counts, units.masks, units.words)
+        return cls(table, labels, whole, _divided(table, cells.codes.T, whole), label_words(segments))
 
     @property
     def diverse_when_divided(self) -> bool:
         """Whether the diversity of relaxed classes is known."""
         return len(self.table.sensitive) == 1
 
-    def classes(self, method: str, k: int, l: int = 1) -> Partition | None:
-        """Return the classes of Mondrian; None if the whole table has too few records or values."""
+    def classes(self, method: str, k: int, l: int = 1) -> tuple[Classes, Counts64] | None:
+        """Return the classes of Mondrian and their members, or None if the table has too few records or values."""
         divide = DIVIDES[method]
-        return mondrian(self.grid, self.whole if divide == "never" else self.divided, k, l, divide=divide)
+        return mondrian(self.labels, self.whole if divide == "never" else self.divided, k, l, divide=divide)
 
     def cost(self, method: str, k: int, l: int = 1) -> Cost:
         """Return what Mondrian reaches and costs. It suppresses no record."""
         strict = DIVIDES[method] == "never"
         if l > 1 and not strict and not self.diverse_when_divided:
             return Cost(method, k, note="the diversity of divided tuples is known for one sensitive column only")
-        partition = self.classes(method, k, l)
-        if partition is None:
+        found = self.classes(method, k, l)
+        if found is None:
             return Cost(method, k, note="even the whole table as one class does not reach this")
+        classes, members = found
         diverse = bool(self.table.sensitive) and (strict or self.diverse_when_divided)
-        full = float(self.weights.sum()) * self.table.records
         return Cost(
             method,
             k,
-            k=int(partition.rows.min()),
-            l=int(partition.members.min()) if diverse else None,
-            loss=float(self.weights @ partition.losses()) / full,
+            k=int(classes.rows.min()),
+            l=int(members.min()) if diverse else None,
+            loss=classes.loss,
             suppressed=0,
-            classes=partition.classes,
-            labels_per_value=partition.labels_per_value(),
-            table_error=_table_error(partition),
+            classes=len(classes.rows),
+            labels_per_value=labels_per_value(classes),
+            table_error=_table_error(classes),
         )
 
 
-def _table_error(partition: Partition) -> float | None:
+def _table_error(classes: Classes) -> float | None:
     """Return the mean error of two-way tables, each label spread evenly over its units; None for wide columns."""
-    cells, widths = partition.cells, np.diff(partition.grid.unit).tolist()
+    cells, widths = classes.cells, np.diff(classes.labels.unit).tolist()
     if max(widths) > MOST_VALUES:
         return None
-    errors = box_errors(cells.codes, cells.counts, widths, partition.low, partition.high, partition.rows)
+    errors = box_errors(cells.codes.T, cells.counts, widths, classes.low, classes.high, classes.rows)
     return mean_and_largest(errors)[0]
 
 
@@ -401,61 +372,15 @@ def label_words(segments: Sequence[Segment]) -> str:
     return f"Mondrian's labels are {' and '.join(parts)}."
 
 
-def grid_of(space: CutSpace) -> Grid:
-    """Return the columns of a space as flat arrays."""
-    segments = space.segments
-    unit = np.concatenate([[0], np.cumsum([s.units for s in segments])]).astype(np.int64)
-    leaves = np.concatenate([np.concatenate([[0], np.cumsum(s.leaves)]) for s in segments]).astype(np.int64)
-    leaf = np.full(int(unit[-1]), -1, dtype=np.int64)
-    low: list[int] = []
-    high: list[int] = []
-    parent: list[int] = []
-    children: list[tuple[int, ...]] = []
-    for segment, begin in zip(segments, unit.tolist(), strict=False):
-        first = len(low)
-        low += [node.low for node in segment.nodes]
-        high += [node.high for node in segment.nodes]
-        children += [node.children for node in segment.nodes]
-        parent += [first + above if above >= 0 else -1 for above in _parents(segment)]
-        for number, node in enumerate(segment.nodes):
-            if node.high - node.low == 1:
-                leaf[begin + node.low] = first + number
-    return Grid(
-        unit,
-        leaves,
-        others=np.array([max(s.domain.leaves - 1, 1) for s in segments], dtype=np.float64),
-        alone=np.array([s.guarded and not s.constrained for s in segments], dtype=np.bool_),
-        leaf=leaf,
-        low=_whole(low),
-        high=_whole(high),
-        parent=_whole(parent),
-        first=_whole([0, *np.cumsum([len(c) for c in children]).tolist()]),
-        starts=_whole([start for some in children for start in some]),
-    )
-
-
-def _parents(segment: Segment) -> list[int]:
-    parents = [-1] * len(segment.nodes)
-    for number, below in enumerate(segment.members):
-        for child in below:
-            parents[child] = number
-    return parents
-
-
-def _whole(numbers: Sequence[int]) -> Counts64:
-    return np.array(numbers, dtype=np.int64)
-
-
-def _divided(table: FrequencyTable, space: CutSpace, whole: Cells) -> Cells:
-    """Return cells whose records are equal in their sensitive value too."""
+def _divided(table: FrequencyTable, codes: Codes, whole: Tuples) -> Tuples:
+    """Return tuples whose records are equal in their sensitive value too. The table has the units `codes`."""
     if len(table.sensitive) != 1:
         return whole._replace(masks=np.zeros((len(whole.counts), 0), np.uint64), words=np.zeros(1, np.int64))
     (held,) = table.sensitive.values()
-    codes = np.stack([s.unit_of[c] for s, c in zip(space.segments, table.codes, strict=True)]).astype(np.int32)
     word, bit = np.divmod(held.values.astype(np.int64), 64)
     masks = np.zeros((len(word), int(whole.words[-1])), dtype=np.uint64)
     masks[np.arange(len(word)), word] = np.uint64(1) << bit.astype(np.uint64)
-    return Cells(np.ascontiguousarray(codes[:, held.tuple_of]), held.counts, masks, whole.words)
+    return Tuples(np.ascontiguousarray(codes[:, held.tuple_of]), held.counts, masks, whole.words)
 
 
 BY_LEVELS = ("lattice_optimum", "datafly")
@@ -499,9 +424,7 @@ def baselines(
     Mondrian, relaxed: k 10, loss 0.139, 0 suppressed
     """
     need_compiler("a comparison of methods")
-    unknown = [name for name in methods or () if name not in KNOWN]
-    if unknown:
-        raise InputError(f'unknown method "{unknown[0]}"', expected="a method", remedy=nearest(unknown[0], KNOWN))
+    wanted = _known(methods)
     refuse_persons(study)
     table = study.table() if table is None else table
     asked = asked_of(ks, table.rows)
@@ -510,29 +433,20 @@ def baselines(
     check_weights(study.search, table)
     allowed = budget(study.search.max_suppression, table.records)
     notes: list[str] = []
-    rows: list[Cost] = []
-    refusals: dict[str, str] = {}
-    for front in fronts:
-        refusals[front.system] = front.how
-        rows += _ours(front, table, asked, l)
-    wanted = list(methods or DEFAULT)
-    reason = no_levels(table)
-    if reason and set(wanted) & set(BY_LEVELS):
-        notes.append(f"left out: {shortened(TITLES[name] for name in wanted if name in BY_LEVELS)} ({reason})")
+    rows = [row for front in fronts for row in _ours(front, table, asked, l)]
+    reason, by_levels = no_levels(table), [name for name in wanted if name in BY_LEVELS]
+    if reason and by_levels:
+        notes.append(f"left out: {shortened(TITLES[name] for name in by_levels)} ({reason})")
         wanted = [name for name in wanted if name not in BY_LEVELS]
     local = LocalTable.of(study, table) if set(wanted) & set(DIVIDES) else None
-    for name in wanted:
-        for k in asked:
-            if name == "lattice_optimum":
-                rows.append(_optimum(study, table, k, l))
-            elif name == "datafly":
-                rows.append(_datafly(study, table, k, l, allowed))
-            elif local is not None:
-                rows.append(local.cost(name, k, l))
+    measured: dict[str, Callable[[int], Cost]] = {
+        "lattice_optimum": lambda k: _optimum(study, table, k, l),
+        "datafly": lambda k: _datafly(study, table, k, l, allowed),
+    }
     if local is not None:
-        known = {k: recorded(study, table, k, l) for k in asked}
-        if any(known.values()):
-            rows += [row or Cost(METHOD, k, note="not recorded for this k") for k, row in known.items()]
+        measured |= {name: partial(local.cost, name, l=l) for name in DIVIDES}
+    rows += [measured[name](k) for name in wanted for k in asked]
+    rows += [] if local is None else recorded(study, table, asked, l)
     if not rows:
         raise StudyError(
             notes[0], expected="a hierarchy for each quasi-identifier", remedy="mondrian_strict needs none"
@@ -543,14 +457,19 @@ def baselines(
             f"Datafly suppresses up to k records by its own rule, here more than the limit of {allowed:,}: "
             + ", ".join(f"{row.suppressed:,} at k = {row.asked:,}" for row in over)
         )
-    labels = "" if local is None else local.labels
-    rows = [_of_source(row, table) for row in rows]
-    return Costs(tuple(rows), table.records, allowed, l, tuple(notes), refusals, labels)
+    # Records that the missing rule left out count as lost.
+    lost = [None if row.loss is None else loss_of_source(row.loss, table.records, table.left_out) for row in rows]
+    rows = [replace(row, loss=loss) for row, loss in zip(rows, lost, strict=True)]
+    how = {front.system: front.how for front in fronts}
+    return Costs(tuple(rows), table.records, allowed, l, tuple(notes), how, "" if local is None else local.sentence)
 
 
-def _of_source(row: Cost, table: FrequencyTable) -> Cost:
-    """Return a row with the loss of the source: records that the missing rule left out count as lost."""
-    return row if row.loss is None else replace(row, loss=loss_of_source(row.loss, table.records, table.left_out))
+def _known(methods: Sequence[str] | None) -> list[str]:
+    """Return the methods to compare with. Raise if one is unknown."""
+    for name in methods or ():
+        if name not in KNOWN:
+            raise InputError(f'unknown method "{name}"', expected="a method", remedy=nearest(name, KNOWN))
+    return list(methods or DEFAULT)
 
 
 def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> list[Cost]:
@@ -560,7 +479,9 @@ def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> 
 
     def cost(point: Point) -> Cost:
         if point.id not in known:
-            known[point.id] = cost_of(front.system, 0, _classes(table, point.recoding_plan, weights))
+            plan = point.recoding_plan
+            classes = suppress_by_plan(classify(table, plan.recoding(table), weights), plan)
+            known[point.id] = cost_of(front.system, 0, classes)
             if abs((known[point.id].loss or 0.0) - front.loss_of_entered(point.loss)) > 1e-9:
                 raise InputError(
                     f"point {point.id} of the front of {front.system} does not have the loss that the front states",
@@ -576,7 +497,7 @@ def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> 
                 continue
             there = cost(point)
             if (there.k or 0) >= k and (l <= 1 or (there.l or 0) >= l):
-                rows.append(_at(there, k, f"point {point.id}"))
+                rows.append(replace(there, asked=k, note=f"point {point.id}"))
                 break
         else:
             rows.append(Cost(front.system, k, note="no point of the front reaches this k"))
@@ -584,17 +505,7 @@ def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> 
 
 
 def _optimum(study: Study, table: FrequencyTable, k: int, l: int) -> Cost:
-    """Return the node with least loss after suppression of small classes within the limit."""
-    levels = _levels(study, table, k, l)
-    if levels is None:
-        return Cost("lattice_optimum", k, note="no node of the lattice reaches this k within the suppression limit")
-    return _at(
-        cost_of("lattice_optimum", k, classes_at(table, levels, k, l, study.weights_for(table))), k, _words(levels)
-    )
-
-
-def _levels(study: Study, table: FrequencyTable, k: int, l: int) -> Levels | None:
-    """Return the levels of that node, by the exact search of the lattice."""
+    """Return the node with least loss after suppression of small classes within the limit, by the exact search."""
     diverse = {DISTINCT_L.name: float(l)} if l > 1 else {}
     settings = SearchSettings(
         objectives=(GENERAL_LOSS.name,),
@@ -607,38 +518,31 @@ def _levels(study: Study, table: FrequencyTable, k: int, l: int) -> Levels | Non
     try:
         front = search_lattice(study.replace(search=settings), table, Run())
     except UnreachableError:
-        return None
+        return Cost("lattice_optimum", k, note="no node of the lattice reaches this k within the suppression limit")
     plan = min(front.points, key=lambda point: (point.loss, point.suppressed)).plan
-    return tuple(plan.levels[name] for name in table.columns) if isinstance(plan, LevelPlan) else None
+    levels = [plan.levels[name] for name in table.columns] if isinstance(plan, LevelPlan) else []
+    return _node("lattice_optimum", study, table, levels, k, l)
 
 
 def _datafly(study: Study, table: FrequencyTable, k: int, l: int, allowed: int) -> Cost:
-    weights = study.weights_for(table)
+    """Return the node at which Datafly stops: few records are in small classes, and some record remains."""
+    heights = [domain.hierarchy.height for domain in table.domains]
 
-    def different(column: int, level: int) -> int:
-        groups = at_level(table.domains[column], level).groups
+    def different(column: int) -> int:
+        groups = at_level(table.domains[column], levels[column]).groups
         return len(np.unique(groups[table.codes[column]]))
 
-    levels = datafly(
-        [domain.hierarchy.height for domain in table.domains],
-        different,
-        lambda at: classes_at(table, at, k, l).suppressed_rows,
-        max(k, allowed),
-        table.records,
-    )
-    if levels is None:
-        return Cost("datafly", k, note="even the fully generalized table does not reach this k")
-    return _at(cost_of("datafly", k, classes_at(table, levels, k, l, weights)), k, _words(levels))
+    levels = [0] * len(heights)
+    while True:
+        short = classes_at(table, levels, k, l).suppressed_rows
+        if short <= max(k, allowed) and short < table.records:
+            return _node("datafly", study, table, levels, k, l)
+        open_columns = [column for column, height in enumerate(heights) if levels[column] < height]
+        if not open_columns:
+            return Cost("datafly", k, note="even the fully generalized table does not reach this k")
+        levels[max(open_columns, key=lambda column: (different(column), -column))] += 1
 
 
-def _classes(table: FrequencyTable, plan: RecodingPlan, weights: Sequence[float]) -> ClassTable:
-    classes = classify(table, plan.recoding(table), weights)
-    return suppress_by_plan(classes, plan)
-
-
-def _at(cost: Cost, k: int, note: str) -> Cost:
-    return replace(cost, asked=k, note=note)
-
-
-def _words(levels: Levels) -> str:
-    return "levels " + " ".join(str(level) for level in levels)
+def _node(method: str, study: Study, table: FrequencyTable, levels: Sequence[int], k: int, l: int) -> Cost:
+    classes = classes_at(table, levels, k, l, study.weights_for(table))
+    return replace(cost_of(method, k, classes), note="levels " + " ".join(map(str, levels)))

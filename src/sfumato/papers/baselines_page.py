@@ -46,11 +46,8 @@ def draw_baselines(costs: Costs, path: str | Path, fronts: Sequence[Front] = (),
 
 def baselines_page(costs: Costs, fronts: Sequence[Front] = ()) -> str:
     """Return the page of a comparison."""
-    limit = (
-        f"at most {costs.allowed:,} of {costs.records:,} records may be suppressed"
-        if costs.allowed
-        else "none suppressed"
-    )
+    some = f"at most {costs.allowed:,} of {costs.records:,} records may be suppressed"
+    limit = some if costs.allowed else "none suppressed"
     diverse = f", {costs.l} different sensitive values in each class" if costs.l > 1 else ""
     return page(
         "baselines.html",
@@ -61,7 +58,7 @@ def baselines_page(costs: Costs, fronts: Sequence[Front] = ()) -> str:
         picture=baselines_figure(costs, fronts),
         sentences=sentences(costs),
         heads=[TITLES[name] for name in costs.methods],
-        losses=[(number(k), [_short(costs.row(name, k)) for name in costs.methods]) for k in costs.asked],
+        losses=[(number(k), [_loss(costs.row(name, k)) for name in costs.methods]) for k in costs.asked],
         rows=[row_cells(row) for row in costs.rows],
         notes=[f"{TITLES[name]}: {how}." for name, how in costs.how.items()] + [f"{note}." for note in costs.notes],
     )
@@ -89,26 +86,21 @@ def baselines_figure(costs: Costs, fronts: Sequence[Front] = ()) -> Markup:
 def sentences(costs: Costs) -> list[str]:
     """Return the comparison in words: the cost of each method at a k in the middle, and the advantage of local ones."""
     k = costs.asked[len(costs.asked) // 2]
-    reached = sorted(
-        (row for row in costs.rows if row.asked == k and row.loss is not None), key=lambda row: row.loss or 0.0
-    )
-    said = []
-    if reached:
-        said.append(f"At k = {k:,}: " + "; ".join(_clause(row) for row in reached) + ".")
+    known = [row for row in costs.rows if row.asked == k and row.loss is not None]
+    reached = sorted(known, key=lambda row: row.loss or 0.0)
+    said = [f"At k = {k:,}: " + "; ".join(_clause(row) for row in reached) + "."] if reached else []
     local = [row for row in reached if row.method in LOCAL]
-    cut = [row for row in local if row.labels_per_value is not None]
+    cut = next((row for row in local if row.labels_per_value is not None), None)
     whole = [row for row in reached if row.method not in LOCAL]
-    if cut:
+    if cut is not None:
+        misplaced = "" if cut.table_error is None else percent(cut.table_error)
         said.append(
             "Mondrian's recoding is local: it cuts through all columns at once, so the same value can carry different "
-            f"labels in different classes (at k = {k:,}, {cut[0].title}: {cut[0].labels_per_value:.1f} labels for "
-            "a value on average). Each class is described for itself, which keeps the loss low. The labels of a column "
-            "overlap, so a record is counted by spreading it evenly over the values of its label"
-            + (
-                f"; in a table of two columns that misplaces {percent(cut[0].table_error)} of the records on average."
-                if cut[0].table_error is not None
-                else "."
-            )
+            f"labels in different classes (at k = {k:,}, {cut.title}: {cut.labels_per_value:.1f} labels for a value on "
+            "average). Each class is described for itself, which keeps the loss low. The labels of a column overlap, "
+            "so a record is counted by spreading it evenly over the values of its label"
+            + (f"; in a table of two columns that misplaces {misplaced} of the records on average" if misplaced else "")
+            + "."
         )
         said.append(f"{costs.labels} Recodings with other labels do not compare: they differ by factors.")
     if whole:
@@ -133,19 +125,9 @@ def _price(whole: Cost, local: Cost) -> str:
 
 def row_cells(row: Cost) -> list[str]:
     """Return a row as text: method, k required, k, l, loss, suppressed, classes, labels per value, note."""
-    if row.loss is None:
-        return [row.title, number(row.asked), "–", "–", "–", "–", "–", "–", row.note]
-    return [
-        row.title,
-        number(row.asked),
-        number(row.k),
-        number(row.l),
-        percent(row.loss),
-        number(row.suppressed),
-        number(row.classes),
-        "–" if row.labels_per_value is None else f"{row.labels_per_value:.1f}",
-        row.note,
-    ]
+    labels = "–" if row.labels_per_value is None else f"{row.labels_per_value:.1f}"
+    figures = [number(row.k), number(row.l), _loss(row), number(row.suppressed), number(row.classes), labels]
+    return [row.title, number(row.asked), *figures, row.note]
 
 
 def _clause(row: Cost) -> str:
@@ -153,7 +135,7 @@ def _clause(row: Cost) -> str:
     return f"{row.title} loses {percent(row.loss or 0.0)}{gone}"
 
 
-def _short(row: Cost) -> str:
+def _loss(row: Cost) -> str:
     return "–" if row.loss is None else percent(row.loss)
 
 

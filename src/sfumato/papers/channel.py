@@ -153,7 +153,7 @@ def _panel(case: Case, generations: int, sweeps: int, seed: int) -> Panel:
     curve = warner_curve(prior, delta)
     archive = optrr(prior, delta, OptrrSettings(generations=generations, seed=seed, records=RECORDS))
     inside = (curve[:, 0] >= archive.privacy[0]) & (curve[:, 0] <= archive.privacy[-1])
-    ratios = [archive.error[_place(archive, p)] / e for p, e, _ in curve[inside]]
+    ratios = archive.error[np.searchsorted(archive.privacy, curve[inside, 0] - 1e-12)] / curve[inside, 1]
     exact = ExactSearch(prior, delta)
     low, high = exact.range
     wanted = np.linspace(low, high, LEVELS + 1)[:LEVELS]
@@ -167,7 +167,7 @@ def _panel(case: Case, generations: int, sweeps: int, seed: int) -> Panel:
         archive,
         levels,
         float(np.mean(~inside)),
-        float(max(ratios)) if ratios else None,
+        float(ratios.max()) if len(ratios) else None,
         {
             "Warner": [(p, e) for p, e, _ in curve.tolist()],
             "OptRR": list(zip(archive.privacy.tolist(), archive.error.tolist(), strict=True)),
@@ -175,11 +175,6 @@ def _panel(case: Case, generations: int, sweeps: int, seed: int) -> Panel:
             "certified": [(level.privacy, level.certified) for level in levels],
         },
     )
-
-
-def _place(archive: Archive, privacy: float) -> int:
-    position = archive.best_at(privacy)
-    return len(archive.privacy) - 1 if position is None else position
 
 
 def _level(

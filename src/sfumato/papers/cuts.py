@@ -17,7 +17,7 @@ from sfumato.methods.search import search as find_front
 from sfumato.samples.samples import sample
 from sfumato.study import ColumnSettings, Study, read
 
-Answer = Callable[[Front], Any]
+Answer = Callable[[Front], float | str]
 
 
 @dataclass(frozen=True)
@@ -37,18 +37,15 @@ class Answered:
     """A question with the answers of each seed, and the CPU seconds of a run."""
 
     question: Question
-    plain: tuple[Any, ...]
-    ours: tuple[Any, ...]
+    plain: tuple[float | str, ...]
+    ours: tuple[float | str, ...]
     plain_seconds: float
     our_seconds: float
 
     def as_dict(self) -> dict[str, object]:
-        return {
-            "question": self.question.words,
-            "problem": self.question.problem,
-            "prefer": self.question.prefer,
-            "paper": self.question.paper,
-            "known": self.question.known,
+        about = {"question" if name == "words" else name: value for name, value in vars(self.question).items()}
+        del about["answer"]
+        return about | {
             "nsga2": {"answers": list(self.plain), "cpu_seconds": self.plain_seconds},
             "memetic": {"answers": list(self.ours), "cpu_seconds": self.our_seconds},
         }
@@ -142,14 +139,14 @@ def reproduce_cuts(
     return reproduced
 
 
-def shown(answers: Sequence[Any]) -> str:
+def shown(answers: Sequence[float | str]) -> str:
     """Return the median over seeds with their range; the first seed's answer if answers are words.
 
     >>> shown([3.0, 1.0, 2.0]), shown(["(20, 4)", "(19, 4)"])
     ('2 (1–3)', '(20, 4)')
     """
-    if isinstance(answers[0], str):
+    numbers = [answer for answer in answers if not isinstance(answer, str)]
+    if not numbers:
         return str(answers[0])
-    middle = statistics.median(answers)
-    low, high = min(answers), max(answers)
+    middle, low, high = statistics.median(numbers), min(numbers), max(numbers)
     return f"{middle:,.0f}" if low == high else f"{middle:,.0f} ({low:,.0f}–{high:,.0f})"

@@ -6,10 +6,10 @@ The synthetic census as a study: two files with the same installations, and a ru
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -70,7 +70,12 @@ def make_census(
 def run_file(expert: list[str], state: int | None = None) -> str:
     """Return the run file of a synthetic census. Columns are the attributes themselves."""
     attributes = {
-        name: {"column": name, "range": list(RANGES[name]), "ordinal": name in ORDINAL, "terms": _terms(name)}
+        name: {
+            "column": name,
+            "range": list(RANGES[name]),
+            "ordinal": name in ORDINAL,
+            "terms": {word: {"kind": term.kind, "numbers": list(term.numbers)} for word, term in TERMS[name].items()},
+        }
         for name in COLUMNS
     }
     groups = {
@@ -85,38 +90,31 @@ def run_file(expert: list[str], state: int | None = None) -> str:
     return toml_text({"version": 1, "data": {"path": "survey.parquet"}, "groups": groups})
 
 
-def _terms(name: str) -> dict[str, dict[str, object]]:
-    return {word: {"kind": term.kind, "numbers": list(term.numbers)} for word, term in TERMS[name].items()}
-
-
 CONFUSIONS = {
     "census 2000 (table 6)": (Adequacy(60, 38, 4, 785), (0.953, 0.891, None, 98.047)),
     "ACS 2013 (table 7)": (Adequacy(42, 39, 8, 564), (0.930, 0.775, None, 55.067)),
 }
 TAUS = {10: 2.176068, 38: 2.477843, 61: 2.515381}
 SIGNIFICANCE = 0.01
+WAYS = ("hinges", "mad", "rank")
 CENSUS_SEED = 11  # the first of several on which nothing was tried before they were reported
 LEAST_SHARE = 0.005  # states with fewer members are left out of the paper's tables
 
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One number: its place in the paper, the published value, and ours."""
 
     name: str
     published: str
     ours: str
 
-    def cells(self) -> list[str]:
-        return [self.name, self.published, self.ours]
-
 
 def golden_rows() -> list[Row]:
     """Return the numbers that follow from formulas only.
 
-    >>> golden_rows()[0].cells()
+    >>> list(golden_rows()[0])
     ['census 2000 (table 6): PA', '0.953', '0.953']
     """
     rows = []
@@ -160,21 +158,20 @@ def hawaii_lines(folder: Path, seeds: Sequence[int], say: Say = lambda text: Non
 def spread_of(attacks: Sequence[Attack]) -> dict[str, Any]:
     """Return several seeds of one attacker in one line: the least and the greatest of each figure."""
     lines = [attack.line() for attack in attacks]
-    ways = ("hinges", "mad", "rank")
+
+    def ends(values: Iterable[float]) -> tuple[float, float]:
+        listed = list(values)
+        return min(listed), max(listed)
+
     return {
         "attacker": lines[0]["attacker"],
         "auxiliary": lines[0]["auxiliary"],
-        "undisclosed": {way: _ends(line["undisclosed"][way] for line in lines) for way in ways},
-        "false": {way: _ends(line["false"][way] for line in lines) for way in ways},
-        "spearman": _ends(line["spearman"] or 0.0 for line in lines),
-        "average_precision": _ends(line["average_precision"] for line in lines),
+        "undisclosed": {way: ends(line["undisclosed"][way] for line in lines) for way in WAYS},
+        "false": {way: ends(line["false"][way] for line in lines) for way in WAYS},
+        "spearman": ends(line["spearman"] or 0.0 for line in lines),
+        "average_precision": ends(line["average_precision"] for line in lines),
         "ranks": [line["ranks"] for line in lines],
     }
-
-
-def _ends(values: Any) -> tuple[float, float]:
-    listed = list(values)
-    return min(listed), max(listed)
 
 
 @dataclass(frozen=True)
@@ -198,20 +195,9 @@ class CensusRun:
     peak_gigabytes: float
 
     def as_dict(self) -> dict[str, object]:
-        return {
-            "attacker": self.attacker,
-            "census_seed": self.seed,
-            "census": self.census.as_dict(),
-            "survey": self.survey.as_dict(),
-            "census_unrevised": self.census_unrevised.as_dict(),
-            "survey_unrevised": self.survey_unrevised.as_dict(),
-            "spearman": self.spearman,
-            "average_precision": self.average_precision,
-            "held_out_precision": self.held_out_precision,
-            "rules": self.rules,
-            "cpu_seconds": round(self.cpu_seconds, 1),
-            "peak_gigabytes": round(self.peak_gigabytes, 2),
-        }
+        said = {name: value.as_dict() if isinstance(value, Adequacy) else value for name, value in vars(self).items()}
+        rounded = {"cpu_seconds": round(self.cpu_seconds, 1), "peak_gigabytes": round(self.peak_gigabytes, 2)}
+        return {"census_seed" if name == "seed" else name: value for name, value in (said | rounded).items()}
 
 
 def census_runs(planted: Planted, attackers: Sequence[str], say: Say = lambda text: None) -> list[CensusRun]:
@@ -279,14 +265,10 @@ def hawaii_rows(line: dict[str, Any]) -> list[Row]:
     """Return what an attacker finds in Hawaii, over the seeds."""
     who = f"Hawaii 2018 from {line['auxiliary']}, {line['attacker']}"
     ranks = "; ".join(" ".join(map(str, one)) for one in line["ranks"])
-    rows = [
-        Row(
-            f"{who}: undisclosed / false by {way}",
-            "–",
-            f"{_span(line['undisclosed'][way])} / {_span(line['false'][way])}",
-        )
-        for way in ("hinges", "mad", "rank")
-    ]
+    rows = []
+    for way in WAYS:
+        found = f"{_span(line['undisclosed'][way])} / {_span(line['false'][way])}"
+        rows.append(Row(f"{who}: undisclosed / false by {way}", "–", found))
     low, high = line["spearman"]
     return [*rows, Row(f"{who}: Spearman", "–", f"{low:.3f}–{high:.3f}"), Row(f"{who}: ranks", "–", ranks)]
 
@@ -305,13 +287,8 @@ def census_rows(run: CensusRun) -> list[Row]:
     for name, measured, said in pairs:
         ours = (measured.accuracy, measured.printed_j, measured.bayes)
         for figure, paper, have in zip(("PA", "J as printed", "MB"), said, ours, strict=True):
-            rows.append(
-                Row(
-                    f"synthetic {name}, {run.attacker}: {figure}",
-                    f"{paper:.3f}",
-                    "–" if have is None else f"{have:.3f}",
-                )
-            )
+            shown = "–" if have is None else f"{have:.3f}"
+            rows.append(Row(f"synthetic {name}, {run.attacker}: {figure}", f"{paper:.3f}", shown))
     for name, plain in (("census", run.census_unrevised), ("survey", run.survey_unrevised)):
         shown = f"PA {plain.accuracy:.3f}, J {plain.printed_j or 0:.3f}, MB {plain.bayes:.1f}"
         rows.append(Row(f"synthetic {name}, {run.attacker}, no outlier set aside", "–", shown))

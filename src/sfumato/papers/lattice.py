@@ -6,7 +6,7 @@ Every node of the lattice is evaluated once. The runs then look values up, and c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -77,15 +77,6 @@ class Runs:
     ce_mean: float
     evaluations: float
 
-    def as_dict(self) -> dict[str, float]:
-        return {
-            "rr": self.rr,
-            "rr_deviation": self.rr_deviation,
-            "ce": self.ce,
-            "ce_mean": self.ce_mean,
-            "evaluations": self.evaluations,
-        }
-
 
 @dataclass(frozen=True)
 class Reproduced:
@@ -105,8 +96,8 @@ class Reproduced:
             "reference": {"rr": row.reference_rr, "evaluations": row.reference_evaluations},
             "front": self.front,
             "space": self.space,
-            "paper_setting": self.paper_setting.as_dict(),
-            "default": self.default.as_dict(),
+            "paper_setting": asdict(self.paper_setting),
+            "default": asdict(self.default),
         }
 
 
@@ -129,22 +120,22 @@ def reproduce_lattice(
         best = truth.values[front_of(truth)]
         epsilon = np.array(row.epsilon or (1.0,) * len(row.objectives), dtype=np.float64)
 
-        def runs(
-            hints: bool, ready: Search = ready, every: Memory = every, best: Floats = best, epsilon: Floats = epsilon
-        ) -> Runs:
-            figures = []
-            for seed in range(seeds):
-                memory = Memory(lambda nodes: every.all[every.number(nodes)], ready.problem.shape)
-                archive = pbg_ea(memory, epsilon, np.random.default_rng(seed), hints=ready.hints() if hints else None)
-                total, mean = convergence_error(archive.values, best)
-                figures.append((representation_ratio(archive.values, best, epsilon), total, mean, memory.count))
-            rr, ce, ce_mean, evaluations = np.array(figures, dtype=np.float64).T
-            return Runs(*(float(v) for v in (rr.mean(), rr.std(), ce.mean(), ce_mean.mean(), evaluations.mean())))
-
-        reproduced.append(Reproduced(row, len(best), ready.problem.space, runs(hints=False), runs(hints=True)))
+        paper, ours = (_runs(ready, every, best, epsilon, seeds, hints) for hints in (False, True))
+        reproduced.append(Reproduced(row, len(best), ready.problem.space, paper, ours))
         if progress is not None:
             progress(number + 1, len(rows))
     return reproduced
+
+
+def _runs(ready: Search, every: Memory, best: Floats, epsilon: Floats, seeds: int, hints: bool) -> Runs:
+    figures = []
+    for seed in range(seeds):
+        memory = Memory(lambda nodes: every.all[every.number(nodes)], ready.problem.shape)
+        archive = pbg_ea(memory, epsilon, np.random.default_rng(seed), hints=ready.hints() if hints else None)
+        total, mean = convergence_error(archive.values, best)
+        figures.append((representation_ratio(archive.values, best, epsilon), total, mean, memory.count))
+    rr, ce, ce_mean, evaluations = np.array(figures, dtype=np.float64).T
+    return Runs(*(float(v) for v in (rr.mean(), rr.std(), ce.mean(), ce_mean.mean(), evaluations.mean())))
 
 
 def _with_label(study: Study) -> Study:

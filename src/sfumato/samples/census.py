@@ -9,14 +9,15 @@ at the paper's size (0.50).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from sfumato.base.arrays import Codes, Counts64, Floats
+from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.errors import InputError
 
 CHUNK = 250_000
@@ -92,23 +93,21 @@ def plant(
             f"a census of {records:,} records with {members:,} members in {areas} areas cannot be laid out",
             expected="at least two areas, ten records in each, and five in each that are no members",
         )
-    rng = np.random.default_rng([seed, 0])
-    states = max(1, min(51, areas // 12))
-    share = rng.dirichlet(np.full(states, 2.0))
-    state_of = np.sort(np.concatenate([np.arange(states), rng.choice(states, areas - states, p=share)]))
-    within = np.arange(areas) - np.searchsorted(state_of, state_of)
+    rng, states = np.random.default_rng([seed, 0]), max(1, min(51, areas // 12))
+    more = rng.choice(states, areas - states, p=rng.dirichlet(np.full(states, 2.0)))
+    state_of = np.sort(np.concatenate([np.arange(states), more]))
     size = np.exp(rng.normal(0, 0.35, areas))
-    count = installations if installations is not None else max(1, round(areas * 0.08))
+    count = max(1, round(areas * 0.08)) if installations is None else installations
     where = np.sort(rng.choice(areas, count, replace=False))
     strength = np.exp(rng.normal(0, 0.6, count))
     draw = np.random.default_rng([seed, 1] if scale_seed is None else [seed, 2, scale_seed])
-    spread = round(members * 0.12)
-    held = draw.multinomial(spread, size / size.sum())
+    spread, share = round(members * 0.12), size / size.sum()
+    held = draw.multinomial(spread, share)
     held[where] += draw.multinomial(members - spread, strength / strength.sum())
-    people = 5 + draw.multinomial(records - members - 5 * areas, size / size.sum())
+    people = 5 + draw.multinomial(records - members - 5 * areas, share)
     return Census(
         state_of.astype(np.int32) + 1,
-        (within.astype(np.int32) + 1) * 100,
+        ((np.arange(areas) - np.searchsorted(state_of, state_of)).astype(np.int32) + 1) * 100,
         (people + held).astype(np.int64),
         held.astype(np.int64),
         where.astype(np.int64),
@@ -119,20 +118,15 @@ def write_census(census: Census, path: Path, seed: int = 1, distinct: float = DI
     """Stream a census to a Parquet file, a chunk at a time; each chunk has a generator of its own."""
     import pyarrow.parquet  # here, as reading a sample does not need it
 
-    writer = None
-    try:
-        for columns in people(census, seed, distinct):
-            table = pyarrow.table(columns)
-            if writer is None:
-                writer = pyarrow.parquet.ParquetWriter(path, table.schema)
+    tables = (pyarrow.table(columns) for columns in people(census, seed, distinct))
+    first = next(tables)
+    with pyarrow.parquet.ParquetWriter(path, first.schema) as writer:
+        for table in itertools.chain([first], tables):
             writer.write_table(table)
-    finally:
-        if writer is not None:
-            writer.close()
     return path
 
 
-def people(census: Census, seed: int = 1, distinct: float = DISTINCT) -> Iterator[dict[str, Any]]:
+def people(census: Census, seed: int = 1, distinct: float = DISTINCT) -> Iterator[dict[str, npt.NDArray[np.generic]]]:
     """The records of a census in chunks: the attributes, `state`, `puma`, `military`."""
     runs = np.stack([census.members, census.records - census.members], axis=1).reshape(-1)
     ends = np.cumsum(runs)
@@ -140,7 +134,7 @@ def people(census: Census, seed: int = 1, distinct: float = DISTINCT) -> Iterato
         places = np.searchsorted(ends, np.arange(begin, min(begin + CHUNK, int(ends[-1]))), side="right")
         area, member = places // 2, places % 2 == 0
         rng = np.random.default_rng([seed, 3, number])
-        columns: dict[str, Any] = {
+        columns: dict[str, npt.NDArray[np.generic]] = {
             name: values.astype(np.int32) for name, values in _draw(member, distinct, rng).items()
         }
         columns["state"] = np.char.zfill(census.states[area].astype("U2"), 2)
@@ -150,7 +144,7 @@ def people(census: Census, seed: int = 1, distinct: float = DISTINCT) -> Iterato
         yield {name: values[order] for name, values in columns.items()}
 
 
-def _draw(member: np.ndarray[Any, Any], distinct: float, rng: np.random.Generator) -> dict[str, Floats]:
+def _draw(member: Flags, distinct: float, rng: np.random.Generator) -> dict[str, Floats]:
     """The attributes of records, from the profile of each."""
     profiles = (*CIVILIANS, *MEMBERS)
     civil = np.array([p[0] for p in CIVILIANS])
@@ -166,7 +160,7 @@ def _draw(member: np.ndarray[Any, Any], distinct: float, rng: np.random.Generato
     def normal(column: int) -> Floats:
         return rng.normal(of(column), of(column + 1))
 
-    def chance(column: int) -> np.ndarray[Any, Any]:
+    def chance(column: int) -> Flags:
         return rng.random(count) < of(column)
 
     way_of_travel = np.cumsum([p[9] for p in profiles], axis=1)[which]
@@ -194,20 +188,16 @@ def _draw(member: np.ndarray[Any, Any], distinct: float, rng: np.random.Generato
 def _floored(name: str, values: Floats, rng: np.random.Generator) -> Floats:
     """A few records take any value of the attribute at all: none is exclusive to anyone."""
     some = np.flatnonzero(rng.random(len(values)) < FLOOR)
-    draws: dict[str, Callable[[int], Any]] = {
-        "age": lambda n: rng.integers(18, 46, n),
-        "educ": lambda n: rng.choice(EDUCATIONS, n),
-        "sex": lambda n: rng.integers(1, 3, n),
-        "race": lambda n: rng.choice([1, 2, 6], n),
-        "uhrs": lambda n: rng.integers(1, 100, n),
-        "hisp": lambda n: rng.integers(0, 5, n),
-        "marst": lambda n: rng.choice([1, 4, 6], n),
-        "tran": lambda n: rng.choice(TRANSPORT, n),
-        "depart": lambda n: rng.integers(0, 24, n) * 100 + rng.integers(0, 12, n) * 5 + 1,
-        "ttime": lambda n: rng.integers(1, 120, n),
-        "wkswork": lambda n: rng.integers(1, 7, n),
-        "inctot": lambda n: rng.integers(0, 201, n) * 1000,  # round sums: of finer ones some would have one owner
-        "english": lambda n: rng.integers(3, 6, n),
-    }
-    values[some] = draws[name](len(some))
+    n = len(some)
+    within = {"age": (18, 46), "sex": (1, 3), "uhrs": (1, 100), "hisp": (0, 5), "ttime": (1, 120), "wkswork": (1, 7)}
+    within["english"] = (3, 6)
+    among = {"educ": EDUCATIONS, "race": np.array([1, 2, 6]), "marst": np.array([1, 4, 6]), "tran": TRANSPORT}
+    if name in within:
+        values[some] = rng.integers(*within[name], n)
+    elif name in among:
+        values[some] = rng.choice(among[name], n)
+    elif name == "depart":
+        values[some] = rng.integers(0, 24, n) * 100 + rng.integers(0, 12, n) * 5 + 1
+    else:  # income in round sums: of finer ones some would have one owner
+        values[some] = rng.integers(0, 201, n) * 1000
     return values

@@ -15,9 +15,9 @@ import pytest
 
 import sfumato as sf
 from sfumato import cli
-from sfumato.methods.channel.design import safe_epsilon
 from sfumato.methods.channel.estimate import grr, warner
 from sfumato.methods.channel.given import CellCounts, figures_given
+from sfumato.methods.channel.matrices import safe_epsilon
 from sfumato.plans.channel import Channel
 from sfumato.release import manifest as pack
 from sfumato.release.policy import PolicyError

@@ -17,8 +17,8 @@ from sfumato.errors import StudyError
 from sfumato.measures import channel as measures
 from sfumato.methods.channel.estimate import warner
 from sfumato.methods.channel.exact import ExactSearch
-from sfumato.methods.channel.invariant import InvariantSearch
 from sfumato.methods.channel.prior import coarse, corners
+from sfumato.methods.channel.square import InvariantSearch
 from sfumato.methods.publish import publish, verify
 from sfumato.methods.registry import system_named
 from sfumato.methods.search import search

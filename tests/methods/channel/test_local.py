@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 import sfumato as sf
 from sfumato.base.arrays import Floats
 from sfumato.measures import channel as measures
-from sfumato.methods.channel.local_dp import LocalSearch
+from sfumato.methods.channel.exact import LocalSearch
 from sfumato.methods.channel.search import best_subset, hadamard_response, mechanism_errors, subset_selection
 from sfumato.methods.search import search
 

@@ -17,12 +17,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.base.arrays import Floats
+from sfumato.base.arrays import Counts64, Floats
 from sfumato.data.cells import MISSING, cleaned
 from sfumato.data.csv import Dialect
 from sfumato.data.engine import Engine
@@ -32,31 +32,34 @@ from sfumato.errors import DataError, counted
 from sfumato.plans.channel import Channel
 from sfumato.tables.domain import present
 
+if TYPE_CHECKING:
+    import pyarrow
+
 TEST_COLUMN = "sfumato_test_seed"
 BETWEEN = "\x1f"
 
-Draw = Callable[[int], npt.NDArray[np.uint64]]
+Bits = npt.NDArray[np.uint64]
+Draw = Callable[[int], Bits]
 
 
-def check_known(engine: Engine, source: Source, channel: Channel, counted_cells: Tally) -> None:
-    """Raise if a value is not a category. The value is not printed."""
-    places = [counted_cells.columns.index(name) for name in channel.columns]
-    known = set(channel.cells)
-    cells = {tuple(cell[position] for position in places) for cell in counted_cells.cells}
-    strange = sorted(cells - known)
+def check_known(engine: Engine, source: Source, channel: Channel, counted_cells: Tally, reports: bool = False) -> None:
+    """Raise if a value is not a category, or not a report. The value is not printed."""
+    names = [channel.name] if reports else channel.columns
+    known: set[tuple[str, ...]] = set(channel.output_cells if reports else channel.cells)
+    places = [counted_cells.columns.index(name) for name in names]
+    cells = [tuple(cell[place] for place in places) for cell in counted_cells.cells]
+    strange = sorted(set(cells) - known)
     if strange:
-        rows = sum(
-            n
-            for c, n in zip(counted_cells.cells, counted_cells.counts, strict=True)
-            if tuple(c[p] for p in places) not in known
-        )
-        first = first_row(engine, source, channel.columns, strange)
+        rows = sum(n for cell, n in zip(cells, counted_cells.counts, strict=True) if cell not in known)
+        first = first_row(engine, source, names, strange)
         where = f"; the first is in row {first}" if first else ""
+        made = "a column that was disguised with this channel" if reports else "the categories the channel was made for"
+        check = "that file and channel belong together" if reports else "how missing values are declared"
         raise DataError(
             f"{counted(len(strange), 'value')} of {channel.name} unknown to the channel, in "
             f"{counted(rows, 'row')}{where}",
-            expected="the categories the channel was made for",
-            remedy="search again with this table, or check how missing values are declared",
+            expected=made,
+            remedy=f"check {check}" if reports else f"search again with this table, or check {check}",
         )
 
 
@@ -64,11 +67,9 @@ def reading(
     source: Source, channels: Sequence[Channel], kept: Sequence[str], complete: Sequence[str], unit: str | None = None
 ) -> str:
     """Return the query for the rows to disguise: true values, plain columns, and the person that a row belongs to."""
-    parts = []
-    for position, channel in enumerate(channels):
-        joined = f" || chr({ord(BETWEEN)}) || ".join(cell_sql(source, name) for name in channel.columns)
-        parts.append(f"{joined} AS t{position}")
-    parts += [f"{cleaned(source, source.column(name))} AS k{position}" for position, name in enumerate(kept)]
+    between = f" || chr({ord(BETWEEN)}) || "
+    parts = [f"{between.join(cell_sql(source, n) for n in one.columns)} AS t{i}" for i, one in enumerate(channels)]
+    parts += [f"{cleaned(source, source.column(name))} AS k{i}" for i, name in enumerate(kept)]
     parts += [f"{cell_sql(source, unit)} AS person"] if unit is not None else []
     kept_rows = present(cleaned(source, source.column(name)) for name in complete)
     return f"SELECT {', '.join(parts)} FROM raw WHERE {kept_rows}"
@@ -81,7 +82,7 @@ def changer(
     keep_order: bool,
     test_seed: int | None,
     secret: bytes | None = None,
-) -> Callable[[Any], Any]:
+) -> Callable[[pyarrow.RecordBatch], pyarrow.RecordBatch]:
     """Return the function that disguises a batch: coded true values, drawn reports, positions in the new order.
 
     With a `secret` the last column identifies the person, who has one report for each different value.
@@ -94,25 +95,24 @@ def changer(
     steps = [thresholds(channel.matrix) for channel in channels]
     seen = 0
 
-    def change(batch: Any) -> Any:
+    def change(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
         nonlocal seen
-        arrays = []
-        for position in range(len(channels)):
-            codes = pyarrow.compute.index_in(batch.column(position), truths[position])
-            codes = np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
+        arrays, size = [], batch.num_rows
+        for position, (known, names, own) in enumerate(zip(truths, labels, steps, strict=True)):
+            found = pyarrow.compute.index_in(batch.column(position), known)
+            codes = np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
             if secret is None:
-                bits = draw(len(codes))
+                bits = draw(size)
             else:
                 bits = drawn_once(secret, position, codes, batch.column(len(channels) + kept))
-            reports = reported(codes, steps[position], bits)
-            arrays.append(labels[position].take(pyarrow.array(reports)))
+            arrays.append(names.take(pyarrow.array(reported(codes, own, bits))))
         arrays += [batch.column(len(channels) + position) for position in range(kept)]
         if test_seed is not None:
-            arrays.append(pyarrow.array([str(test_seed)] * batch.num_rows, pyarrow.string()))
-        order = np.arange(seen, seen + batch.num_rows) if keep_order else (draw(batch.num_rows) >> np.uint64(1))
-        seen += batch.num_rows
-        names = [f"x{position}" for position in range(len(arrays))]
-        return pyarrow.record_batch([*arrays, pyarrow.array(order.astype(np.int64))], names=[*names, "place"])
+            arrays.append(pyarrow.array([str(test_seed)] * size, pyarrow.string()))
+        order = np.arange(seen, seen + size) if keep_order else (draw(size) >> np.uint64(1))
+        seen += size
+        columns = [f"x{position}" for position in range(len(arrays))]
+        return pyarrow.record_batch([*arrays, pyarrow.array(order.astype(np.int64))], names=[*columns, "place"])
 
     return change
 
@@ -125,7 +125,7 @@ def thresholds(matrix: Floats) -> Floats:
     return running
 
 
-def reported(codes: npt.NDArray[np.int64], steps: Floats, bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+def reported(codes: Counts64, steps: Floats, bits: Bits) -> Counts64:
     """Return the report of each true value from 64 random bits: the number of thresholds below a number in [0, 1)."""
     uniform = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
     reports = np.empty(len(codes), dtype=np.int64)
@@ -135,7 +135,7 @@ def reported(codes: npt.NDArray[np.int64], steps: Floats, bits: npt.NDArray[np.u
     return reports
 
 
-def drawn_once(secret: bytes, channel: int, codes: npt.NDArray[np.int64], persons: Any) -> npt.NDArray[np.uint64]:
+def drawn_once(secret: bytes, channel: int, codes: Counts64, persons: pyarrow.Array) -> Bits:
     """Return 64 bits for each row by a keyed hash of person and value, so that the same pair has the same report.
 
     The key comes from the operating system and is not recorded, so only the file shows what was drawn.
@@ -157,7 +157,7 @@ def secret(test_seed: int | None) -> bytes:
     return os.urandom(32) if test_seed is None else test_seed.to_bytes(32, "little", signed=True)
 
 
-def system_draw(count: int) -> npt.NDArray[np.uint64]:
+def system_draw(count: int) -> Bits:
     return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
 

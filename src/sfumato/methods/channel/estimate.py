@@ -15,18 +15,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
 from sfumato.base.arrays import Floats
-from sfumato.data.engine import Engine, open_engine
+from sfumato.data.engine import open_engine
 from sfumato.data.open import open_source
 from sfumato.data.settings import DataSettings, EngineOptions
 from sfumato.data.source import SUFFIX, Source, mark_of
-from sfumato.data.value_counts import Tally, first_row, require, tally
-from sfumato.errors import DataError, InputError, counted, nearest
+from sfumato.data.value_counts import Tally, require, tally
+from sfumato.errors import DataError, InputError, nearest
 from sfumato.measures.channel import SINGULAR, information
+from sfumato.methods.channel.draw import check_known
 from sfumato.methods.channel.prior import label_of
 from sfumato.plans.channel import Channel, load_channels, product
 
@@ -209,7 +209,7 @@ class Estimate:
     def records(self) -> int:
         return sum(stratum.records for stratum in self.strata)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what `sfumato channel estimate --json` prints; counts are shares times the records of the stratum."""
         return {
             "columns": list(self.channel.columns),
@@ -221,23 +221,23 @@ class Estimate:
             "strata": [self._said(stratum) for stratum in self.strata],
         }
 
-    def _said(self, stratum: Stratum) -> dict[str, Any]:
-        recovered, likely = stratum.recovered, stratum.most_likely
+    def _said(self, stratum: Stratum) -> dict[str, object]:
+        found = stratum.recovered
+        figures = {
+            "share": found.shares,
+            "unbiased": found.raw,
+            "standard_error": found.error,
+            "standard_error_to_file": found.error_to_file,
+            "low": found.low,
+            "high": found.high,
+            "most_likely": stratum.most_likely.shares,
+            "count": found.shares * stratum.records,
+        }
         return {
             "values": dict(zip(self.by, stratum.values, strict=True)),
             "records": stratum.records,
             "categories": [
-                {
-                    "category": name,
-                    "share": float(recovered.shares[category]),
-                    "unbiased": float(recovered.raw[category]),
-                    "standard_error": float(recovered.error[category]),
-                    "standard_error_to_file": float(recovered.error_to_file[category]),
-                    "low": float(recovered.low[category]),
-                    "high": float(recovered.high[category]),
-                    "most_likely": float(likely.shares[category]),
-                    "count": float(recovered.shares[category] * stratum.records),
-                }
+                {"category": name} | {figure: float(values[category]) for figure, values in figures.items()}
                 for category, name in enumerate(self.channel.categories)
             ],
         }
@@ -290,10 +290,7 @@ def estimate(
     Returns:
         Shares with intervals.
     """
-    if method not in METHODS:
-        raise InputError(f'unknown method "{method}"', expected="a method", remedy=nearest(method, METHODS))
-    if not 0.5 <= level < 1:
-        raise InputError(f"the level is {level:g}", expected="a level from 0.5 to below 1", remedy="level = 0.95")
+    _refuse(method, level)
     path = disguised_file(Path(path))
     channels = list(channels) or channels_of(path)
     own = [channel.name for channel in channels]
@@ -303,7 +300,8 @@ def estimate(
         raise InputError("a disguised column cannot be a stratum", expected="plain columns as strata")
     with open_engine(options=options) as engine:
         counted_cells = tally(engine, source, [*own, *by], own)
-        _check_reports(engine, source, channels, counted_cells)
+        for channel in channels:
+            check_known(engine, source, channel, counted_cells, reports=True)
     whole = product(channels)
     inverse = _inverse(whole, method)
     strata = []
@@ -314,6 +312,13 @@ def estimate(
     if not strata:
         raise DataError(f"{path.name} has no rows with a report", expected="a disguised file")
     return Estimate(whole, tuple(by), level, tuple(strata), counted_cells.dropped)
+
+
+def _refuse(method: str, level: float) -> None:
+    if method not in METHODS:
+        raise InputError(f'unknown method "{method}"', expected="a method", remedy=nearest(method, METHODS))
+    if not 0.5 <= level < 1:
+        raise InputError(f"the level is {level:g}", expected="a level from 0.5 to below 1", remedy="level = 0.95")
 
 
 def _source(path: Path, own: Sequence[str], settings: DataSettings | None) -> Source:
@@ -336,23 +341,6 @@ def _inverse(channel: Channel, method: str) -> tuple[str, Floats] | None:
         return "inversion", inversion_matrix(channel.matrix)
     reference = channel.reference if channel.reference is not None else np.full(channel.size, 1.0 / channel.size)
     return "wls", weighted_matrix(channel.matrix, reference)
-
-
-def _check_reports(engine: Engine, source: Source, channels: Sequence[Channel], counted_cells: Tally) -> None:
-    for position, channel in enumerate(channels):
-        known = set(channel.outputs)
-        strange = sorted({(cell[position],) for cell in counted_cells.cells if cell[position] not in known})
-        if strange:
-            rows = sum(
-                n for c, n in zip(counted_cells.cells, counted_cells.counts, strict=True) if c[position] not in known
-            )
-            raise DataError(
-                f"{counted(len(strange), 'value')} of {channel.name} unknown to the channel, in "
-                f"{counted(rows, 'row')}; the "
-                f"first is in row {first_row(engine, source, [channel.name], strange)}",
-                expected="a column that was disguised with this channel",
-                remedy="check that file and channel belong together",
-            )
 
 
 def _counts(channels: Sequence[Channel], counted_cells: Tally) -> list[tuple[tuple[str, ...], Floats]]:
@@ -387,9 +375,7 @@ def warner(categories: int, truth: float) -> Floats:
 
 
 def uniform_perturbation(categories: int, retention: float) -> Floats:
-    """Return the matrix that keeps a value with probability q and else draws any category.
-
-    It is Warner's with p = q + (1 − q)/n.
+    """Return the matrix that keeps a value with probability q and else draws any: Warner's with p = q + (1 − q)/n.
 
     >>> bool(np.allclose(uniform_perturbation(4, 0.2), warner(4, 0.4)))
     True
@@ -399,9 +385,7 @@ def uniform_perturbation(categories: int, retention: float) -> Floats:
 
 
 def frapp(categories: int, ratio: float) -> Floats:
-    """Return the matrix in which the truth is λ times as likely as each other category.
-
-    It is Warner's with p = λ/(λ + n − 1).
+    """Return the matrix in which the truth is λ times as likely as any other: Warner's with p = λ/(λ + n − 1).
 
     >>> bool(np.allclose(frapp(4, 3.0), warner(4, 0.5)))
     True

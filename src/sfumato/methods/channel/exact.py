@@ -27,7 +27,7 @@ import scipy.optimize
 from sfumato.base.arrays import Counts64, Flags, Floats
 from sfumato.errors import InputError, UnreachableError
 from sfumato.measures.channel import attainable, caps_of, require_room
-from sfumato.methods.channel.prior import corners
+from sfumato.methods.channel.prior import corners, rays
 
 INDEPENDENT = 1e-8
 REFRESH = 64
@@ -245,22 +245,16 @@ class _InteriorPoint:
             return target / self.z - self.w - theta * dz, dz, dy, inverse @ (turned - dy[:pairs])
 
         dw, dz, _, ds = direction(np.zeros_like(self.w))
-        primal_step, dual_step = (
-            min(1.0, max_step(self.w, dw), 0.9 * self._singular(ds)),
-            min(1.0, max_step(self.z, dz)),
-        )
+        primal_step = min(1.0, max_step(self.w, dw), 0.9 * self._singular(ds))
+        dual_step = min(1.0, max_step(self.z, dz))
         gap = float(self.w @ self.z)
         centred = (float((self.w + primal_step * dw) @ (self.z + dual_step * dz)) / gap) ** 3 * gap / len(self.w)
         if float(np.abs(turned).max()) > LAG * gap:
             centred = gap / len(self.w)
         dw, dz, dy, ds = direction(centred - dw * dz)
         # One step length for both: f is not linear, so primal and dual variables must move together.
-        primal_step = min(
-            1.0,
-            TO_THE_WALL * max_step(self.w, dw),
-            TO_SINGULAR * self._singular(ds),
-            TO_THE_WALL * max_step(self.z, dz),
-        )
+        to_walls = TO_THE_WALL * min(max_step(self.w, dw), max_step(self.z, dz))
+        primal_step = min(1.0, to_walls, TO_SINGULAR * self._singular(ds))
         self.w, self.s = self.w + primal_step * dw, self.s + primal_step * ds
         self.z, self.y = self.z + primal_step * dz, self.y + primal_step * dy
         self.value, self.slope, self.curvature = self.curve()
@@ -291,19 +285,22 @@ class _InteriorPoint:
         return 1.0 / float(largest) if largest > 0 else np.inf
 
 
+def shifted_cholesky(scaled: Floats, shift: float, least: float, growth: float, most: float) -> tuple[Floats, bool]:
+    """Return the Cholesky factor of a symmetric matrix that is shifted until it is positive definite."""
+    while True:
+        try:
+            return scipy.linalg.cho_factor(scaled + shift * np.eye(len(scaled)), check_finite=False)
+        except np.linalg.LinAlgError:
+            if not shift < most:  # the matrix holds no finite number
+                raise
+            shift = max(growth * shift, least)
+
+
 def _factored(normal: Floats) -> Callable[[Floats], Floats]:
     """Return a solver for a matrix that is positive definite up to rounding: scaled, then slightly shifted."""
     scale = 1.0 / np.sqrt(np.diag(normal))
     scaled = normal * scale[:, None] * scale
-    shift = 1e-15
-    while True:
-        try:
-            factor = scipy.linalg.cho_factor(scaled + shift * np.eye(len(scaled)), check_finite=False)
-            break
-        except np.linalg.LinAlgError:
-            if not shift < 1.0:  # the matrix holds no finite number
-                raise
-            shift *= 10.0
+    factor = shifted_cholesky(scaled, 1e-15, 1e-15, 10.0, 1.0)
 
     def solved(right: Floats) -> Floats:
         solution = scipy.linalg.cho_solve(factor, right * scale, check_finite=False)
@@ -341,6 +338,17 @@ def refuse_too_many(prior: Floats) -> None:
         )
 
 
+def refuse_privacy(privacy: float, span: tuple[float, float], delta: float, tolerance: float) -> None:
+    """Raise unless a privacy lies in the range of those that channels can have."""
+    low, high = span
+    if not low - tolerance <= privacy <= high + tolerance:
+        raise UnreachableError(
+            f"no channel has a privacy of {privacy:g} with posteriors of at most {delta:g}",
+            expected=f"privacy from {low:.6g} to {high:.6g}",
+            remedy=f"privacy = [{min(max(privacy, low), high):.6g}] under [channel]",
+        )
+
+
 class ColumnGeneration:
     """Column generation: mixtures of posteriors (columns) that add up to a prior.
 
@@ -356,21 +364,18 @@ class ColumnGeneration:
 
         Solve over the columns in use, add those that violate their dual constraint, and repeat until none does.
         """
-        best: Bound | None = None
+        bounds: list[Bound] = []
+        places = np.flatnonzero(allowed)
         for _ in range(ROUNDS):
             chosen = np.flatnonzero(self.used & allowed)
             design = solve(self.prior, self.columns[:, chosen], self.heights[chosen], limit)
             bound, excess = Bound.of(design, self.prior, self.columns[:, allowed], self.heights[allowed])
-            best = bound if best is None or bound.at(reached) >= best.at(reached) else best
-            if design.value - bound.at(reached) <= CLOSED * design.value:
-                break
-            places = np.flatnonzero(allowed)
+            bounds.append(bound)
             fresh = np.flatnonzero((excess > 0) & ~self.used[places])
-            if not len(fresh):
+            if design.value - bound.at(reached) <= CLOSED * design.value or not len(fresh):
                 break
             self.used[places[fresh[np.argsort(-excess[fresh], kind="stable")[:ADDED]]]] = True
-        if best is None:
-            raise AssertionError("there is at least one round")
+        best = max(reversed(bounds), key=lambda bound: bound.at(reached))
         return self._optimum(design, chosen, best.at(reached)), best
 
     def _optimum(self, design: Design, chosen: Counts64, lower_bound: float) -> Optimum:
@@ -409,31 +414,25 @@ class ExactSearch:
         self, prior: Floats, delta: float, gain: float | None = None, candidates: Floats | None = None
     ) -> None:
         """Set up the search; with `candidates` in place of all corners, optima are proven among these only."""
-        attainable(prior, delta)
+        low, high = attainable(prior, delta)
         require_room(prior, delta)
         refuse_too_many(prior)
         self.prior, self.delta, self.gain = prior, delta, gain
         self.columns = corners(caps_of(prior, delta, gain)) if candidates is None else candidates
         self.heights = self.columns.max(axis=0)
         self.bounds: list[Bound] = []
-        self.range = self._range()
+        if gain is not None:  # the least privacy is that of a linear program
+            low = min(max(low, 1.0 - float(self.heights @ self._mixture(self.heights))), high)
+        self.range = low, high
         self.generation = ColumnGeneration(prior, self.columns, self._first_columns())
-
-    def ceiling_is_finite(self) -> bool:
-        """Return whether the most private channels distinguish all categories: only if one is the commonest."""
-        return int(np.sum(self.prior > self.prior.max() - TOUCHING)) == 1
 
     def at(self, privacy: float) -> Optimum:
         """Return the best channel with at least this privacy."""
         low, high = self.range
-        if not low - TOUCHING <= privacy <= high + TOUCHING:
-            raise UnreachableError(
-                f"no channel has a privacy of {privacy:g} with posteriors of at most {self.delta:g}",
-                expected=f"privacy from {low:.6g} to {high:.6g}",
-                remedy=f"privacy = [{min(max(privacy, low), high):.6g}] under [channel]",
-            )
+        refuse_privacy(privacy, self.range, self.delta, TOUCHING)
         ceiling = privacy > high - TOUCHING
-        if ceiling and not self.ceiling_is_finite():
+        # The most private channels distinguish all categories only if one is the commonest.
+        if ceiling and int(np.sum(self.prior > self.prior.max() - TOUCHING)) > 1:
             raise UnreachableError(
                 f"at a privacy of {high:.6g} two categories that are equally common cannot be told apart",
                 expected=f"privacy below {high:.6g}",
@@ -452,24 +451,16 @@ class ExactSearch:
         """Return the best proven lower bound on the spread at any privacy, from all points solved so far."""
         return max((bound.at(1.0 - privacy) for bound in self.bounds), default=0.0)
 
-    def _range(self) -> tuple[float, float]:
-        """Return the least and the most privacy. With a limit on the gain the least is that of a linear program."""
-        low, high = attainable(self.prior, self.delta)
-        if self.gain is not None:
-            low = min(max(low, 1.0 - float(self.heights @ self._mixture(self.heights))), high)
-        return low, high
-
     def _first_columns(self) -> Flags:
         """Return all corners if they are few, else those of the lowest privacy, of the ceiling and of feasibility."""
         count = len(self.heights)
         if count <= AT_ONCE:
             return np.ones(count, dtype=np.bool_)
         sizes = (self.columns > 0).sum(axis=0)
-        used = (
-            (self.heights >= self.delta - 1e-12) | (sizes <= max(3, int(sizes.min()))) | (sizes >= len(self.prior) - 1)
-        )
+        least = int(sizes.min())
+        used = (self.heights >= self.delta - 1e-12) | (sizes <= max(3, least)) | (sizes >= len(self.prior) - 1)
         if used.sum() > AT_ONCE:
-            used = (sizes <= int(sizes.min()) + 1) | (sizes >= len(self.prior) - 1)
+            used = (sizes <= least + 1) | (sizes >= len(self.prior) - 1)
         order = np.argsort(-self.prior)
         for size in range(1, len(order) + 1):  # sets of the commonest categories leave the best guess unchanged
             for last in range(size - 1, len(order)):
@@ -488,3 +479,30 @@ class ExactSearch:
         if program.x is None:
             raise AssertionError("the prior lies between the corners")
         return np.asarray(program.x)
+
+
+class LocalSearch:
+    """Optimal channels for one prior and any ε. The sets in use at one ε are the start for the next.
+
+    Where only ε limits a report, its likelihoods lie in a cone whose extreme rays have two values, 1 and e^ε. A mixture
+    of rays is at least as informative as the report itself. So the best channel is a mixture of rays, and the bound
+    over all of them holds for every channel (docs/readings.md, 3.12).
+    """
+
+    def __init__(self, prior: Floats) -> None:
+        refuse_too_many(prior)
+        self.prior = prior
+        sets = np.arange(1, 2 ** len(prior) - 1)
+        self.used = np.ones(len(sets), dtype=np.bool_)
+        if len(sets) > AT_ONCE:  # the small and the large ones, and an even choice of the rest
+            sizes = np.bitwise_count(sets)
+            self.used = (sizes <= 2) | (sizes == len(prior) - 1) | (sets % (len(sets) // 1500) == 0)
+
+    def at(self, epsilon: float) -> Optimum:
+        """Return the best channel whose reports are at most e^ε times as likely under one true value as under another.
+
+        >>> round(float(LocalSearch(np.array([0.5, 0.5])).at(np.log(3)).matrix.max()), 6)
+        0.75
+        """
+        generation = ColumnGeneration(self.prior, rays(self.prior, epsilon), self.used)
+        return generation.solve(None, np.ones(len(self.used), dtype=np.bool_), 1.0)[0]

@@ -18,7 +18,7 @@ from sfumato.errors import InputError
 from sfumato.measures import channel as measures
 from sfumato.methods.channel.draw import Truth
 from sfumato.methods.channel.estimate import inversion_matrix, linear_error, weighted_matrix
-from sfumato.methods.channel.families import least_error
+from sfumato.methods.channel.search import least_error
 from sfumato.plans.channel import SEVERAL, Channel
 
 STEP = 0.05  # public guarantees are rounded to this step, because exact ones reveal the shares

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from sfumato.base.arrays import Counts64, Flags, Floats
 from sfumato.base.text import percent
@@ -33,9 +34,12 @@ from sfumato.study.sections import RULE_RESPONSE, PolicySettings
 from sfumato.tables.dependence import Protected, dependences
 from sfumato.tables.domain import present
 
+Entries = Mapping[str, Any]  # figures and words in the shape of JSON
+
 CHUNK = 2_000_000  # figures in one block of cells × reports × categories
 STEPS = 400  # of EM in a cell; the best guess converges much earlier
 STILL = 1e-7
+Member = Floats | None  # `member[x, t]` states if category x has the value t, and None means the category itself
 TIED = 1e-9  # scores that differ by less are ties: the guess is drawn among them
 
 
@@ -80,21 +84,12 @@ class CellCounts:
         return float(self.counts.sum())
 
     @cached_property
-    def _sorted(self) -> tuple[Counts64, Counts64]:
-        """The entries sorted by cell, and the start of each cell."""
-        order = np.argsort(self.places, kind="stable")
-        begins = np.searchsorted(self.places[order], np.arange(len(self.names) + 1))
-        return order, begins
+    def _rows(self) -> sparse.csr_array:
+        return sparse.csr_array((self.counts, (self.places, self.codes)), (len(self.names), self.size))
 
     def table(self, places: Counts64) -> Floats:
         """Return the counts of the cells at some positions, cells × codes."""
-        order, begins = self._sorted
-        lengths = begins[places + 1] - begins[places]
-        within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        entries = order[np.repeat(begins[places], lengths) + within]
-        dense = np.zeros((len(places), self.size))
-        np.add.at(dense, (np.repeat(np.arange(len(places)), lengths), self.codes[entries]), self.counts[entries])
-        return dense
+        return np.asarray(self._rows[places].toarray())
 
     def kinds(self) -> tuple[Counts64, Counts64]:
         """Return groups of cells with the same counts: one cell of each group, and the group of each cell.
@@ -119,55 +114,47 @@ def blocks(cells: int, numbers: int) -> Iterator[slice]:
         yield slice(start, min(start + step, cells))
 
 
-@dataclass(frozen=True, eq=False)
-class Target:
-    """What an attacker infers: `member[x, t]` states if category x has the value t; None is the category."""
-
-    member: Floats | None = None
-
-    def of(self, table: Floats) -> Floats:
-        """Return figures by category (the last axis) summed by value."""
-        return table if self.member is None else np.asarray(table @ self.member)
+def by_value(table: Floats, member: Member) -> Floats:
+    """Return figures by category (the last axis) summed by what an attacker infers: the category, or its value."""
+    return table if member is None else np.asarray(table @ member)
 
 
-def worst_posteriors(matrix: Floats, table: Floats, target: Target) -> tuple[Floats, Floats]:
+def worst_posteriors(matrix: Floats, table: Floats, member: Member) -> tuple[Floats, Floats]:
     """Return for each cell of a table of counts the largest posterior given any report, and the largest share."""
-    shares = target.of(table).max(axis=1) / table.sum(axis=1)
+    shares = by_value(table, member).max(axis=1) / table.sum(axis=1)
     worst = np.empty(len(table))
     for block in blocks(len(table), matrix.size):
         both = matrix[None] * table[block][:, None, :]
         reported = both.sum(axis=2)
-        top = target.of(both).max(axis=2)
+        top = by_value(both, member).max(axis=2)
         worst[block] = np.divide(top, reported, out=np.zeros_like(top), where=reported > 0).max(axis=1)
     return worst, shares
 
 
-def best_guess(matrix: Floats, truth: CellCounts, target: Target) -> float:
+def best_guess(matrix: Floats, truth: CellCounts, member: Member) -> float:
     """Return how often the best guess is right if every cell's true shares are known: Σ_{y,z} max_x M[y,x]·P(x,z)."""
     first, kind = truth.kinds()
     right = 0.0
     weight = np.bincount(kind, minlength=len(first))
     for block in blocks(len(first), matrix.size):
-        both = target.of(matrix[None] * truth.table(first[block])[:, None, :])
+        both = by_value(matrix[None] * truth.table(first[block])[:, None, :], member)
         right += float(weight[block] @ both.max(axis=2).sum(axis=1))
     return right / truth.records
 
 
-def guess_from_file(matrix: Floats, truth: CellCounts, reports: CellCounts, target: Target) -> float:
+def guess_from_file(matrix: Floats, truth: CellCounts, reports: CellCounts, member: Member) -> float:
     """Return how often a guess is right that uses the file alone: the shares of each cell are estimated by EM.
 
     It is scored on the true values: Σ M[y, x̂]·P(x̂, z), with x̂ the most likely category by the estimate.
     """
     first, kind = reports.kinds()
-    learned = np.empty(
-        (len(first), matrix.shape[1])
-    )  # by category: the probability of a report that makes it the guess
+    learned = np.empty((len(first), matrix.shape[1]))
     for block in blocks(len(first), matrix.size):
         shares = _estimated(matrix, reports.table(first[block]))
-        score = target.of(matrix[None] * shares[:, None, :])
+        score = by_value(matrix[None] * shares[:, None, :], member)
         best = score >= score.max(axis=2, keepdims=True) * (1.0 - TIED)
         guessed = best / best.sum(axis=2, keepdims=True)  # cells × reports × values
-        by_category = guessed if target.member is None else guessed @ target.member.T
+        by_category = guessed if member is None else guessed @ member.T
         learned[block] = np.einsum("zyx,yx->zx", by_category, matrix)
     place = np.searchsorted(reports.names, truth.cells)
     return float((learned[kind[place], truth.codes] * truth.counts).sum() / truth.records)
@@ -194,8 +181,6 @@ MOST_PAIRS = 4_000_000  # reports × categories of several channels together
 SLACK = 1e-9
 LIMITS = ("response", "response_posterior", "response_records", "response_epsilon")
 
-Given = Mapping[str, Any]
-
 
 def cell_counts(
     rows: Rows, coded: Sequence[tuple[Sequence[str], Sequence[tuple[str, ...]]]], kept: Sequence[str]
@@ -206,10 +191,8 @@ def cell_counts(
     stride = size
     for number, (columns, cells) in enumerate(coded):
         table = f"{rows.view}_codes{number}"
-        engine.upload(
-            table,
-            {f"v{i}": [cell[i] for cell in cells] for i in range(len(columns))} | {"code": np.arange(len(cells))},
-        )
+        values = {f"v{i}": list(own) for i, own in enumerate(zip(*cells, strict=True))}
+        engine.upload(table, {**values, "code": np.arange(len(cells))})
         stride //= len(cells)
         equal = " AND ".join(f"t.k{taken + i} = {table}.v{i}" for i in range(len(columns)))
         joins.append(f" LEFT JOIN {table} ON {equal}")
@@ -235,9 +218,9 @@ def cell_counts(
     sizes = engine.arrays(f"SELECT cell, count(DISTINCT person) AS n FROM ({coded_rows}) AS c GROUP BY cell")
     order = np.argsort(_signed(sizes["cell"]))
     each = f"SELECT person FROM ({coded_rows}) AS c GROUP BY person HAVING count(DISTINCT cell) > 1"
-    moving = engine.rows(f"SELECT count(*) FROM ({each}) AS p")[0][0]
+    moving = int(engine.rows(f"SELECT count(*) FROM ({each}) AS p")[0][0])
     persons = np.asarray(sizes["n"]).astype(np.float64)[order]
-    return CellCounts(_signed(found["cell"]), codes, counts, size, persons, int(moving))
+    return CellCounts(_signed(found["cell"]), codes, counts, size, persons, moving)
 
 
 def _signed(cells: npt.ArrayLike) -> Counts64:
@@ -248,7 +231,7 @@ def _signed(cells: npt.ArrayLike) -> Counts64:
 
 def given_others(
     source: Rows, written: Rows, channels: Sequence[Channel], kept: Sequence[str], policy: PolicySettings
-) -> dict[str, Any] | None:
+) -> Entries | None:
     """Return every figure given the other columns; None if the file has a single report and no other column."""
     if not kept and len(channels) < 2:
         return None
@@ -259,7 +242,7 @@ def given_others(
 
 def figures_given(
     channels: Sequence[Channel], kept: Sequence[str], truth: CellCounts, reports: CellCounts, policy: PolicySettings
-) -> dict[str, Any]:
+) -> Entries:
     """Return the same figures from counts."""
     pairs = math.prod(len(channel.outputs) * channel.size for channel in channels)
     if pairs > MOST_PAIRS:
@@ -287,13 +270,13 @@ def figures_given(
         "epsilon": most if math.isfinite(most) else None,
         "limits": limits,
         "channels": {
-            channel.name: _of_channel(channel, target, matrix, truth, reports, (table, truth.totals[large]), policy)
-            for channel, target in zip(channels, _targets(channels), strict=True)
+            channel.name: _of_channel(channel, member, matrix, truth, reports, (table, truth.totals[large]), policy)
+            for channel, member in zip(channels, _members(channels), strict=True)
         },
     }
 
 
-def public_given(given: Given) -> dict[str, Any]:
+def public_given(given: Entries) -> Entries:
     """Return what the public reads of the rule: its limits, ε, and the number of records covered by ε alone."""
     return {
         "columns": list(given["columns"]),
@@ -313,56 +296,50 @@ def others_words(columns: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(columns[:-1]), columns[-1]])) if columns else "the other reports"
 
 
-def headline_rows(figures: Given, beside: Given | None) -> list[list[str]]:
+def headline_rows(figures: Entries, beside: Entries | None) -> list[list[str]]:
     """Return the figures given the other columns, which come first if there are other columns."""
     given = figures["given"]
     if given is None or beside is None:
         return []
     others, least = others_words(beside["columns"]), beside["limits"]["response_records"]
     worst = given["worst_posterior"]
+    people, largest = beside["counted"], given["largest_share"]
     rows = [
-        [f"given {others}: best guess right", percent(given["best_guess"])],
-        [f"given {others}: guess learned from the file right", percent(given["guess_from_file"])],
-        [
-            f"given {others}: worst posterior (combinations of {least} {beside['counted']} or more)",
-            "–" if worst is None else f"{worst:.4f}",
-        ],
-        [
-            f"given {others}: largest share there without a report",
-            "–" if worst is None else f"{given['largest_share']:.4f}",
-        ],
+        ["best guess right", percent(given["best_guess"])],
+        ["guess learned from the file right", percent(given["guess_from_file"])],
+        [f"worst posterior (combinations of {least} {people} or more)", "–" if worst is None else f"{worst:.4f}"],
+        ["largest share there without a report", "–" if worst is None else f"{largest:.4f}"],
     ]
+    rows = [[f"given {others}: {name}", value] for name, value in rows]
     if beside["small_cells"]:
-        rows.append(
-            [f"{beside['counted']} in smaller combinations, covered by ε alone", percent(beside["small_share"])]
-        )
+        rows.append([f"{people} in smaller combinations, covered by ε alone", percent(beside["small_share"])])
     return rows
 
 
-def _targets(channels: Sequence[Channel]) -> list[Target]:
+def _members(channels: Sequence[Channel]) -> Sequence[Member]:
     """Return what each channel hides, among the products of the categories of all."""
     if len(channels) == 1:
-        return [Target()]
+        return [None]
     numbers = np.indices([channel.size for channel in channels]).reshape(len(channels), -1)
-    return [Target(np.eye(channel.size)[own]) for channel, own in zip(channels, numbers, strict=True)]
+    return [np.eye(channel.size)[own] for channel, own in zip(channels, numbers, strict=True)]
 
 
 def _of_channel(
     channel: Channel,
-    target: Target,
+    member: Member,
     matrix: Floats,
     truth: CellCounts,
     reports: CellCounts,
     large: tuple[Floats, Floats],
     policy: PolicySettings,
-) -> dict[str, Any]:
+) -> Entries:
     """Return the figures of the rule for one channel; its δ is that of the design, and at most that of the policy."""
     designed = channel.notes.get("delta")
     delta = policy.response_posterior
     if isinstance(designed, int | float) and 0 < designed < delta:
         delta = float(designed)
     table, totals = large
-    worst, shares = worst_posteriors(matrix, table, target)
+    worst, shares = worst_posteriors(matrix, table, member)
     allowed = np.maximum(delta, policy.response * shares)
     over = worst > allowed + SLACK
     return {
@@ -372,19 +349,19 @@ def _of_channel(
         "cells_over": int(over.sum()),
         "share_over": float(totals[over].sum() / truth.records),
         "epsilon_allowed": _epsilon_allowed(shares, allowed),
-        "best_guess": best_guess(matrix, truth, target),
-        "guess_from_file": guess_from_file(matrix, truth, reports, target),
-        "attributes": _attributes(channel, target, matrix, truth, table),
+        "best_guess": best_guess(matrix, truth, member),
+        "guess_from_file": guess_from_file(matrix, truth, reports, member),
+        "attributes": _attributes(channel, member, matrix, truth, table),
     }
 
 
-def _attributes(channel: Channel, target: Target, matrix: Floats, truth: CellCounts, table: Floats) -> dict[str, Any]:
+def _attributes(channel: Channel, member: Member, matrix: Floats, truth: CellCounts, table: Floats) -> Entries:
     """Return the same for each single column of a joint channel; δ and the rule refer to the combination."""
     found = {}
     for position, name in enumerate(channel.columns if len(channel.columns) > 1 else ()):
         values = sorted({cell[position] for cell in channel.cells})
-        member = np.array([[cell[position] == value for value in values] for cell in channel.cells], dtype=np.float64)
-        own = Target(member if target.member is None else target.member @ member)
+        same = np.array([[cell[position] == value for value in values] for cell in channel.cells], dtype=np.float64)
+        own = same if member is None else member @ same
         worst = worst_posteriors(matrix, table, own)[0]
         found[name] = {
             "worst_posterior": float(worst.max()) if len(worst) else None,
@@ -402,7 +379,7 @@ def _epsilon_allowed(shares: Floats, allowed: Floats) -> float | None:
     return math.floor(least * 100) / 100
 
 
-def response_findings(given: Given | None, policy: PolicySettings) -> list[Finding]:
+def response_findings(given: Entries | None, policy: PolicySettings) -> list[Finding]:
     """Return how a file breaks the rule `response`, each sentence with the nearest release that keeps it."""
     if given is None:
         return []
@@ -411,25 +388,26 @@ def response_findings(given: Given | None, policy: PolicySettings) -> list[Findi
         for name, said in given["channels"].items()
         if said["cells_over"]
     ]
-    small = given["small_cells"] or given["in_several_cells"]
-    if given["in_several_cells"] and (given["epsilon"] is None or given["epsilon"] > policy.response_epsilon):
-        listed.append(
-            f"{given['in_several_cells']:,} persons have rows with different values of {_names(given)}, which ε alone "
-            f"covers, and at most {policy.response_epsilon:g} is allowed. The rule is met {_nearest(given, policy)}."
-        )
-    elif small and (given["epsilon"] is None or given["epsilon"] > policy.response_epsilon):
-        listed.append(
-            f"{percent(given['small_share'])} of the {given['counted']} are in combinations of {_names(given)} with "
-            f"fewer than {policy.response_records} {given['counted']}, which are covered by ε alone: ε is "
-            f"{'infinite' if given['epsilon'] is None else format(given['epsilon'], '.3g')}, and at most "
-            f"{policy.response_epsilon:g} is allowed. The rule is met {_nearest(given, policy)}."
-        )
+    most, people = given["epsilon"], given["counted"]
+    if most is None or most > policy.response_epsilon:
+        allowed = f"at most {policy.response_epsilon:g} is allowed. The rule is met {_nearest(given, policy)}."
+        if given["in_several_cells"]:
+            listed.append(
+                f"{given['in_several_cells']:,} persons have rows with different values of {_names(given)}, which ε "
+                f"alone covers, and {allowed}"
+            )
+        elif given["small_cells"]:
+            listed.append(
+                f"{percent(given['small_share'])} of the {people} are in combinations of {_names(given)} with fewer "
+                f"than {policy.response_records} {people}, which are covered by ε alone: ε is "
+                f"{'infinite' if most is None else format(most, '.3g')}, and {allowed}"
+            )
     worst = [said["worst_posterior"] for said in given["channels"].values() if said["worst_posterior"] is not None]
     figures = {"response": max(worst, default=1.0)}
     return [Finding(RULE_RESPONSE, " ".join(listed), figures=figures)] if listed else []
 
 
-def _excess_sentence(name: str, said: Given, given: Given, policy: PolicySettings, several: bool) -> str:
+def _excess_sentence(name: str, said: Entries, given: Entries, policy: PolicySettings, several: bool) -> str:
     beside = _names(given) + (" and the other reports" if several and given["columns"] else "")
     return (
         f"Given {beside}, a report of {name} makes a category up to {percent(said['worst_posterior'])} probable. "
@@ -440,11 +418,11 @@ def _excess_sentence(name: str, said: Given, given: Given, policy: PolicySetting
     )
 
 
-def _names(given: Given) -> str:
+def _names(given: Entries) -> str:
     return others_words(given["columns"])
 
 
-def _nearest(given: Given, policy: PolicySettings) -> str:
+def _nearest(given: Entries, policy: PolicySettings) -> str:
     """Return the nearest release that keeps the rule."""
     allowed = [said["epsilon_allowed"] for said in given["channels"].values()]
     if given["small_cells"] or given["in_several_cells"]:

@@ -1,4 +1,11 @@
-"""Matrices within the limits of a study, from the engine that it names, and the lower bounds for comparison."""
+"""Matrices within the limits of a study, from the engine that it names, and the lower bounds for comparison.
+
+Where other columns are released, ε is limited unless the study sets ε or `given`. A bound that holds under the shares
+of the whole table may fail under the shares of a group, such as women. A limit on ε holds for every group: whatever is
+known of a person, a report changes the odds of a category by a factor of at most e^ε. From a share p the posterior is
+at most max(δ, g·p) if e^ε ≤ odds(max(δ, g·p)) / odds(p). The least of these values over all p is at p = δ/g:
+(g − δ)/(1 − δ).
+"""
 
 from __future__ import annotations
 
@@ -10,18 +17,22 @@ import numpy as np
 
 from sfumato.base.arrays import Floats
 from sfumato.base.progress import Progress
+from sfumato.data.engine import open_engine
+from sfumato.data.value_counts import require
 from sfumato.errors import InputError, UnreachableError
 from sfumato.measures import channel
-from sfumato.methods.channel.design import GivenCells
+from sfumato.methods.channel.draw import Rows
 from sfumato.methods.channel.estimate import grr
-from sfumato.methods.channel.exact import MOST_CATEGORIES, ExactSearch, Optimum
-from sfumato.methods.channel.invariant import InvariantSearch
-from sfumato.methods.channel.local_dp import LocalSearch
+from sfumato.methods.channel.exact import MOST_CATEGORIES, ExactSearch, LocalSearch, Optimum, refuse_privacy
+from sfumato.methods.channel.given import cell_counts
 from sfumato.methods.channel.optrr import Archive, OptrrSettings, optrr
-from sfumato.methods.channel.prior import Prior, capped_rays, output_name, set_name
-from sfumato.methods.channel.square import SquareSearch, SquareSettings
-from sfumato.study import ChannelSettings
+from sfumato.methods.channel.prior import Prior, capped_rays, coarse, complete_columns, output_name, set_name, unit_of
+from sfumato.methods.channel.square import CellLimit, InvariantSearch, SquareSearch, SquareSettings
+from sfumato.study import ChannelSettings, Study
+from sfumato.study.sections import PolicySettings
 
+LEAST = 0.01  # least ε of a search
+MOST_CELLS = 64  # largest number of cells with separate limits
 SEEDING = 2_000  # generations of OptRR whose archive the square engine starts from
 BOUND_LEVELS = 16
 CAPPED_CATEGORIES = 12
@@ -35,6 +46,110 @@ DESIGNS = {
     "uniform": "equal shares",
     "given": "shares from elsewhere",
 }
+
+
+def safe_epsilon(delta: float, gain: float) -> float:
+    """Return the largest ε with which max(δ, g·p) holds whatever else is known; infinite if δ allows everything.
+
+    >>> round(safe_epsilon(0.75, 1.5), 6) == round(math.log(3), 6)
+    True
+    """
+    return math.log((gain - delta) / (1.0 - delta)) if delta < 1 else math.inf
+
+
+def rule_delta(policy: PolicySettings, delta: float | None) -> float:
+    """Return δ of the rule `response`: that of the design, and at most that of the policy."""
+    return policy.response_posterior if delta is None else min(delta, policy.response_posterior)
+
+
+def used_settings(study: Study, prior: Prior | None = None) -> ChannelSettings:
+    """Return the settings that a search uses, with a limit on ε where other columns are released.
+
+    The exact engine then limits ε alone, so that its optimum is proven. The limit on ε implies the limits δ and gain of
+    the study. The `prior` is needed for that case only.
+    """
+    settings = study.channel
+    if not settings.keep or settings.epsilon is not None or settings.given or settings.engine == "optrr":
+        return settings
+    policy = study.policy
+    epsilon = min(safe_epsilon(rule_delta(policy, settings.delta), policy.response), policy.response_epsilon)
+    alone = settings.engine == "exact" and not settings.invariant and not settings.privacy
+    if alone and settings.gain is not None:
+        epsilon = min(epsilon, math.log(settings.gain))
+    if alone and settings.delta is not None and prior is not None:
+        # The share of the design differs from the true one by a factor of at most 1 + step in the odds.
+        top = float(prior.designed.max())
+        factor = 1.0 + settings.step if settings.designed_for == "coarse" else 1.0
+        epsilon = min(epsilon, math.log(max(_odds(settings.delta) / (_odds(top) * factor), 1e-300)))
+    if epsilon < LEAST:
+        raise UnreachableError(
+            f"no ε above {LEAST:g} keeps the limits for whatever the columns {', '.join(settings.keep)} reveal",
+            expected="delta well above the largest share, or a policy that allows a gain above 1",
+            remedy=f"given = [{', '.join(repr(name) for name in settings.keep)}] under [channel] searches for these "
+            "columns alone, or leave keep out",
+        )
+    changed: dict[str, object] = {"epsilon": epsilon}
+    if alone:
+        changed |= {"delta": None, "gain": None}
+    elif settings.delta is None:
+        changed["delta"] = settings.most_posterior
+    return settings.model_copy(update=changed)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenCells:
+    """The cells of the columns in `given`: a limit for each large one, and the numbers of all and of small ones."""
+
+    limits: tuple[CellLimit, ...]
+    cells: int
+    small: int
+    epsilon: float  # the ε that implies all limits
+
+
+def given_cells(study: Study, prior: Prior) -> GivenCells | None:
+    """Return the limits of a matrix for records with the same values of the columns in `given`.
+
+    Where the design rounds the shares, the shares of the cells are rounded too, and the limits are tightened by the
+    effect of rounding on the odds.
+    """
+    settings, policy = study.channel, study.policy
+    if not settings.given:
+        return None
+    with open_engine(study.engine, study.engine_options) as engine:
+        source, complete = study.opened(), tuple(complete_columns(study, settings.columns))
+        require(source, settings.given)
+        rows = Rows(engine, source, "raw", complete, unit_of(study)).attach()
+        counts = cell_counts(rows, [(prior.columns, prior.cells)], settings.given)
+    large = np.flatnonzero(counts.sizes >= policy.response_records)
+    delta, step = rule_delta(policy, settings.delta), settings.step if settings.designed_for == "coarse" else 0.0
+    limits, epsilon, least = [], math.inf, policy.response_records
+    for row in counts.table(large):
+        shares = np.zeros(len(row))
+        shares[row > 0] = coarse(row[row > 0] / row.sum(), step) if step else row[row > 0] / row.sum()
+        top = float(shares.max())
+        wide = max(delta, policy.response * top / (1.0 + step))
+        if wide >= 1.0:
+            continue
+        cap = wide / (wide + (1.0 - wide) * (1.0 + step))
+        if _odds(cap) < _odds(top) * math.exp(LEAST):
+            raise UnreachableError(
+                f"the shares given {', '.join(settings.given)} leave no room between {top:.3f} and {cap:.3f}",
+                expected="a larger delta or allowed gain, or a design closer to the true shares",
+                remedy=f"coarsen = {settings.step / 10:g} under [channel], or leave given out and set keep",
+            )
+        limits.append(CellLimit(shares / prior.designed, cap))
+        epsilon = min(epsilon, math.log(_odds(cap) / _odds(top)))
+    if len(limits) > MOST_CELLS:
+        raise InputError(
+            f"{', '.join(settings.given)} make {len(limits)} combinations with {least} records or more",
+            expected=f"at most {MOST_CELLS} combinations with limits of their own",
+            remedy="fewer columns in given; keep bounds ε for any number of combinations",
+        )
+    return GivenCells(tuple(limits), len(counts.names), len(counts.names) - len(large), epsilon)
+
+
+def _odds(share: float) -> float:
+    return share / (1.0 - share) if share < 1 else math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,34 +167,33 @@ def designed_for_text(settings: ChannelSettings) -> str:
     return f"{text} to powers of {1 + settings.step:g}" if settings.designed_for == "coarse" else text
 
 
-def local_matrices(prior: Prior, settings: ChannelSettings, progress: Progress) -> list[Candidate]:
-    """Return the optimum at each ε up to the one requested."""
-    search = LocalSearch(prior.designed)
-    candidates = []
-    levels = np.linspace(0.0, settings.epsilon or 0.0, settings.points + 1)[1:]
-    for step, level in enumerate(levels):
-        optimum = search.at(float(level))
-        names = tuple(set_name(row, prior.categories) for row in optimum.matrix)
-        candidates.append(Candidate(optimum.matrix, names, optimum.lower_bound if prior.design is None else None))
-        if progress(step + 1, len(levels)):
-            break
-    return candidates
-
-
-def limited_matrices(
+def matrices_of(
     prior: Prior, settings: ChannelSettings, progress: Progress, cells: GivenCells | None = None
 ) -> list[Candidate]:
-    """Return the matrices that the engine finds within δ and the limit on the gain."""
-    channel.attainable(prior.shares, settings.most_posterior)
-    channel.require_room(prior.shares, settings.most_posterior)
-    delta, gain = design_limits(settings)
-    if prior.designed.max() >= delta or (gain is not None and gain <= 1.0):
-        raise UnreachableError(
-            f"no channel designed for {designed_for_text(settings)} keeps delta and gain for all shares that round so",
-            expected="a design closer to the true shares, or wider limits",
-            remedy=f"coarsen = {settings.step / 10:g} under [channel], or a higher delta or gain",
-        )
-    return list(_engine_matrices(prior, settings, delta, gain, progress, cells))
+    """Return the optimum at each ε up to the one requested, or the matrices within δ and the limit on the gain."""
+    if settings.local:
+        local, proven = LocalSearch(prior.designed), is_proven(prior, settings)
+
+        def least(epsilon: float) -> Candidate:
+            optimum = local.at(epsilon)
+            names = tuple(set_name(row, prior.categories) for row in optimum.matrix)
+            return Candidate(optimum.matrix, names, optimum.lower_bound if proven else None)
+
+        return list(_by_level(np.linspace(0.0, settings.epsilon or 0.0, settings.points + 1)[1:], least, progress))
+    return list(_engine_matrices(prior, settings, progress, cells))
+
+
+def is_proven(prior: Prior, settings: ChannelSettings) -> bool:
+    """Return whether the matrices that are found are proven to be optimal for the shares of the table."""
+    exact = settings.engine == "exact" and not settings.invariant and prior.design is None
+    return exact and (settings.epsilon is None or settings.local)
+
+
+def _by_level(levels: Floats, find: Callable[[float], Candidate], progress: Progress) -> Iterator[Candidate]:
+    for step, level in enumerate(levels.tolist()):
+        yield find(level)
+        if progress(step + 1, len(levels)):
+            return
 
 
 def design_limits(settings: ChannelSettings) -> tuple[float, float | None]:
@@ -105,47 +219,48 @@ def levels_of(shares: Floats, settings: ChannelSettings, span: tuple[float, floa
     """
     low, high = span
     for wanted in settings.privacy:
-        if not low - 1e-9 <= wanted <= high + 1e-9:
-            raise UnreachableError(
-                f"no channel has a privacy of {wanted:g} with posteriors of at most {settings.most_posterior:g}",
-                expected=f"privacy from {low:.6g} to {high:.6g}",
-                remedy=f"privacy = [{min(max(wanted, low), high):.6g}] under [channel]",
-            )
+        refuse_privacy(wanted, span, settings.most_posterior, 1e-9)
     open_end = int(np.sum(shares > shares.max() - 1e-6)) > 1
     open_end |= settings.engine == "square" or settings.epsilon is not None or settings.invariant
     even = np.linspace(low, high, settings.points + open_end)[: settings.points]
     return np.unique(np.clip(np.append(even, settings.privacy), low, high))
 
 
+def _limits(prior: Prior, settings: ChannelSettings) -> tuple[float, float | None]:
+    """Return δ and gain for the design. Raise if no channel can keep them."""
+    channel.attainable(prior.shares, settings.most_posterior)
+    channel.require_room(prior.shares, settings.most_posterior)
+    delta, gain = design_limits(settings)
+    if prior.designed.max() >= delta or (gain is not None and gain <= 1.0):
+        raise UnreachableError(
+            f"no channel designed for {designed_for_text(settings)} keeps delta and gain for all shares that round so",
+            expected="a design closer to the true shares, or wider limits",
+            remedy=f"coarsen = {settings.step / 10:g} under [channel], or a higher delta or gain",
+        )
+    return delta, gain
+
+
 def _engine_matrices(
-    prior: Prior,
-    settings: ChannelSettings,
-    delta: float,
-    gain: float | None,
-    progress: Progress,
-    cells: GivenCells | None,
+    prior: Prior, settings: ChannelSettings, progress: Progress, cells: GivenCells | None
 ) -> Iterator[Candidate]:
     """Yield the matrices that the engine finds for the shares of the design, level by level."""
+    delta, gain = _limits(prior, settings)
     shares = prior.designed
     span = channel.attainable(shares, delta)
     if settings.invariant:
-        caps = channel.caps_of(shares, delta, gain)
-        invariant = InvariantSearch(shares, caps, settings.epsilon)
+        invariant = InvariantSearch(shares, channel.caps_of(shares, delta, gain), settings.epsilon)
         levels = levels_of(shares, settings, span)
-        for step, level in enumerate(levels):
-            yield Candidate(invariant.at(float(level)))
-            if progress(step + 1, len(levels)):
-                return
+        yield from _by_level(levels, lambda level: Candidate(invariant.at(level)), progress)
     elif settings.engine == "exact":
         search = ExactSearch(shares, delta, gain, _candidates(shares, settings, delta, gain))
-        proven = settings.epsilon is None and prior.design is None
-        levels = levels_of(shares, settings, search.range)
-        for step, level in enumerate(levels):
-            optimum = _at_level(search, float(level), prior, settings)
+        proven = is_proven(prior, settings)
+
+        def best(level: float) -> Candidate:
+            optimum = _at_level(search, level, prior, settings)
             names = tuple(output_name(row, prior.categories) for row in optimum.posteriors)
-            yield Candidate(optimum.matrix, names, optimum.lower_bound if proven else None)
-            if progress(step + 1, len(levels)):
-                return
+            return Candidate(optimum.matrix, names, optimum.lower_bound if proven else None)
+
+        yield from _by_level(levels_of(shares, settings, search.range), best, progress)
     elif settings.engine == "square":
         seeding = OptrrSettings(generations=SEEDING, seed=settings.seed, records=prior.records)
         archive = optrr(shares, delta, seeding) if settings.epsilon is None and cells is None else None
@@ -245,9 +360,7 @@ def bounds_of(prior: Prior, settings: ChannelSettings) -> Callable[[float, float
     Bounds that were proved at a few levels hold at all levels. A bound for δ and gain and a bound for ε both hold, so
     the larger one does.
     """
-    proven = settings.engine == "exact" and prior.design is None and not settings.invariant
-    proven &= settings.epsilon is None or settings.local
-    if len(prior.shares) > MOST_CATEGORIES or proven:
+    if len(prior.shares) > MOST_CATEGORIES or is_proven(prior, settings):
         return None
     local = LocalSearch(prior.shares)
     if settings.local:

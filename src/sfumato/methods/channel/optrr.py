@@ -324,25 +324,6 @@ class Archive:
         return position if position < len(self.privacy) else None
 
 
-class _Omega:
-    """The set Ω of the paper: the best matrix found for each interval of privacy."""
-
-    def __init__(self, cells: int, n: int) -> None:
-        self.matrices = np.zeros((cells + 1, n, n))
-        self.values = np.full((cells + 1, 2), np.inf)
-
-    def exchange(self, batch: Floats, values: Floats) -> None:
-        """Store better matrices in Ω, and replace the batch's matrices where Ω has a better one (section V.H)."""
-        exchanged(batch, values, self.matrices, self.values)
-
-    def archive(self, generations: int) -> Archive:
-        """Return the non-dominated matrices of Ω, which can also hold dominated ones."""
-        filled = np.flatnonzero(np.isfinite(self.values[:, 1]))
-        best = filled[first_non_dominated(self.values[filled])]
-        kept = best[np.argsort(-self.values[best, 0], kind="stable")]
-        return Archive(self.matrices[kept].copy(), -self.values[kept, 0], self.values[kept, 1].copy(), generations)
-
-
 def optrr(
     prior: Floats, delta: float, settings: OptrrSettings | None = None, progress: Progress | None = None
 ) -> Archive:
@@ -353,8 +334,8 @@ def optrr(
     population = _first(prior, delta, settings, rng)
     values = np.empty((len(population), 2))
     evaluated(population, prior, delta, settings.records, values)
-    omega = _Omega(settings.cells, n)
-    omega.exchange(population, values)
+    omega, best = np.zeros((settings.cells + 1, n, n)), np.full((settings.cells + 1, 2), np.inf)
+    exchanged(population, values, omega, best)
     archive, kept = population[:0], values[:0]
     done = 0
     for done in range(1, settings.generations + 1):
@@ -372,11 +353,14 @@ def optrr(
         mutated(population, cells[0], cells[1], settings.step * (2.0 * rng.random(settings.population) - 1.0))
         values = np.empty((settings.population, 2))
         evaluated(population, prior, delta, settings.records, values)
-        omega.exchange(population, values)
-        omega.exchange(archive, kept)
+        exchanged(population, values, omega, best)  # section V.H
+        exchanged(archive, kept, omega, best)
         if progress is not None and done % 50 == 0 and progress(done, settings.generations):
             break
-    return omega.archive(done)
+    filled = np.flatnonzero(np.isfinite(best[:, 1]))
+    front = filled[first_non_dominated(best[filled])]  # Ω can also hold dominated matrices
+    front = front[np.argsort(-best[front, 0], kind="stable")]
+    return Archive(omega[front].copy(), -best[front, 0], best[front, 1].copy(), done)
 
 
 def _first(prior: Floats, delta: float, settings: OptrrSettings, rng: np.random.Generator) -> Floats:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from sfumato.auditing.uniqueness import WholeFile, own_values, uniqueness
 from sfumato.base.arrays import Floats
@@ -26,12 +26,12 @@ from sfumato.data.value_counts import require
 from sfumato.errors import InputError
 from sfumato.methods.channel.draw import TEST_COLUMN, Persons, Rows, Truth
 from sfumato.methods.channel.facts import HEADLINES, about_channel, figures_of, mark_for, tells_shares
-from sfumato.methods.channel.given import headline_rows, others_words, public_given, response_findings
+from sfumato.methods.channel.given import Entries, headline_rows, others_words, public_given, response_findings
 from sfumato.plans.channel import Channel
 from sfumato.release.dictionary import plain_dictionary, treated_entries
 from sfumato.release.manifest import EXTERNAL, INTERNAL, PRIVATE, Content
 from sfumato.release.policy import UNIQUES, Finding, identifying_findings, left_out_findings, unique_findings
-from sfumato.report.page import ACCENT, SECOND, figure, page
+from sfumato.report.page import ACCENT, SECOND, Trace, figure, page, scatter
 from sfumato.report.release_pages import internal, json_block
 from sfumato.study import Study
 from sfumato.study.sections import RULE_K, PolicySettings
@@ -40,7 +40,7 @@ from sfumato.version import __version__
 SMALL = 10
 
 
-def external_page(mark: Mapping[str, Any]) -> str:
+def external_page(mark: Entries) -> str:
     """Return the page for analysts and respondents, from the mark next to the data: the method and its use.
 
     It states nothing that the mark does not state.
@@ -49,9 +49,7 @@ def external_page(mark: Mapping[str, Any]) -> str:
     records = number(notes["records"]) if notes["records"] >= SMALL else f"fewer than {SMALL}"
     return page(
         "channel_external.html",
-        title="The disguised columns of this file"
-        if len(mark["channels"]) > 1
-        else "The disguised column of this file",
+        title=f"The disguised column{'s' if len(mark['channels']) > 1 else ''} of this file",
         lead=f"In {notes['file']} the values of {' and '.join(notes['disguised'])} are not the true values. Each "
         "was replaced by a report drawn at random, with the probabilities below. The file has "
         f"{records} records{', in random order' if notes['order'] == 'random' else ''}.",
@@ -65,7 +63,7 @@ def external_page(mark: Mapping[str, Any]) -> str:
     )
 
 
-def _public(channel: Mapping[str, Any], beside: Mapping[str, Any] | None) -> dict[str, Any]:
+def _public(channel: Entries, beside: Entries | None) -> Entries:
     """Return one channel for analysts; what holds for a reader of the whole row comes first."""
     notes = channel["notes"]
     given = notes.get("given")
@@ -73,7 +71,6 @@ def _public(channel: Mapping[str, Any], beside: Mapping[str, Any] | None) -> dic
     epsilon = "∞" if notes["epsilon"] is None else f"{notes['epsilon']:g}"
     return {
         "name": "+".join(channel["columns"]),
-        "columns": channel["columns"],
         "categories": channel["categories"],
         "outputs": len(channel["outputs"]),
         "square": channel["categories"] == channel["outputs"],
@@ -84,51 +81,39 @@ def _public(channel: Mapping[str, Any], beside: Mapping[str, Any] | None) -> dic
         "right": percent(1 - notes["privacy"]),
         "given": None if given is None else {name: _percent(given[name]) for name in HEADLINES},
         "odds": "" if notes["epsilon"] is None else f"{math.exp(notes['epsilon']):.3g}",
-        "tiles": [
-            *(
-                _alone(notes)
-                if given is None or beside is None
-                else _given_tiles(given, others_words(beside["columns"]), beside["records_least"])
-            ),
-            {"value": error, "says": "typical error of an estimated share, over all records"},
-            {"value": epsilon, "says": "ε of local differential privacy"},
-        ],
+        "tiles": _tiles(
+            *(_alone(notes) if given is None or beside is None else _given_tiles(given, beside)),
+            (error, "typical error of an estimated share, over all records"),
+            (epsilon, "ε of local differential privacy"),
+        ),
         "rows": _rows(channel),
         "attributes": _attributes(notes.get("attributes", {}), given),
     }
 
 
-def _alone(notes: Mapping[str, Any]) -> list[dict[str, str]]:
+def _tiles(*tiles: tuple[str, str]) -> list[dict[str, str]]:
+    return [{"value": value, "says": says} for value, says in tiles]
+
+
+def _alone(notes: Entries) -> list[tuple[str, str]]:
+    right = "of records at most whose true category the best possible guess gets right"
     return [
-        {
-            "value": percent(notes["worst_posterior"]),
-            "says": "upper bound on the probability of any category, given a report",
-        },
-        {
-            "value": percent(1 - notes["privacy"]),
-            "says": "of records at most whose true category the best possible guess gets right",
-        },
+        (percent(notes["worst_posterior"]), "upper bound on the probability of any category, given a report"),
+        (percent(1 - notes["privacy"]), right),
     ]
 
 
-def _given_tiles(given: Mapping[str, Any], others: str, least: int) -> list[dict[str, str]]:
-    worst = given["worst_posterior"]
-    bound = {
-        "value": _percent(worst),
-        "says": f"upper bound on the probability of any category, given a report and {others}, where {least} or more "
-        f"records have the same {others}",
-    }
+def _given_tiles(given: Entries, beside: Entries) -> list[tuple[str, str]]:
+    others, least, worst = others_words(beside["columns"]), beside["records_least"], given["worst_posterior"]
+    bound = f"upper bound on the probability of any category, given a report and {others}, where {least} or more "
+    right = "of records at most whose true category the best possible guess gets right, given a report and "
     return [
-        *([] if worst is None else [bound]),
-        {
-            "value": _percent(given["best_guess"]),
-            "says": f"of records at most whose true category the best possible guess gets right, given a report and "
-            f"{others}",
-        },
-        {
-            "value": _percent(given["guess_from_file"]),
-            "says": "of records at most that a guess gets right which is learned from this file alone",
-        },
+        *([] if worst is None else [(percent(worst), f"{bound}records have the same {others}")]),
+        (_percent(given["best_guess"]), f"{right}{others}"),
+        (
+            _percent(given["guess_from_file"]),
+            "of records at most that a guess gets right which is learned from this file alone",
+        ),
     ]
 
 
@@ -136,7 +121,7 @@ def _percent(share: float | None) -> str:
     return "–" if share is None else percent(share)
 
 
-def _rows(channel: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _rows(channel: Entries) -> list[dict[str, object]]:
     """Return the rows of the matrix: complete if the reports are the categories, else only the entries above zero."""
     shown = []
     for name, row in zip(channel["outputs"], channel["matrix"], strict=True):
@@ -146,7 +131,7 @@ def _rows(channel: Mapping[str, Any]) -> list[dict[str, Any]]:
     return shown
 
 
-def internal_page(manifest: Mapping[str, Any]) -> str:
+def internal_page(manifest: Entries) -> str:
     """Return the page for the publisher: the figures of the written file and of the matrix, and the categories."""
     own = manifest["own"]
     agreement, dropped = own["agreement"], manifest["source"]["rows_read"] - manifest["records"]
@@ -169,26 +154,23 @@ def internal_page(manifest: Mapping[str, Any]) -> str:
     )
 
 
-def _private(
-    channel: Mapping[str, Any], order: int, figures: Mapping[str, Any], beside: Mapping[str, Any] | None
-) -> dict[str, Any]:
+def _private(channel: Entries, order: int, figures: Entries, beside: Entries | None) -> Entries:
     """Return one channel for the publisher."""
     front = channel["front"]
+    error, bound = figures["mse"], figures["lower_bound"]
     tiles = [
-        {"value": f"{figures['privacy']:.4f}", "says": "privacy"},
-        {"value": f"{figures['worst_posterior']:.4f}", "says": "worst posterior"},
-        {"value": _number(figures["mse_of_estimate"]), "says": "mean squared error of the analysts' estimate"},
-        {"value": _number(figures["mse"]), "says": "mean squared error if the shares are known"},
-        {"value": percent(figures["loss"]), "says": "loss: share of the information in the records that is lost"},
-        {"value": _number(figures["epsilon"], "{:.3f}"), "says": "ε of local differential privacy"},
-        {"value": f"{figures['largest_gain']:.1f}", "says": "largest gain: posterior probability divided by share"},
+        (f"{figures['privacy']:.4f}", "privacy"),
+        (f"{figures['worst_posterior']:.4f}", "worst posterior"),
+        (_number(figures["mse_of_estimate"]), "mean squared error of the analysts' estimate"),
+        (_number(error), "mean squared error if the shares are known"),
+        (percent(figures["loss"]), "loss: share of the information in the records that is lost"),
+        (_number(figures["epsilon"], "{:.3f}"), "ε of local differential privacy"),
+        (f"{figures['largest_gain']:.1f}", "largest gain: posterior probability divided by share"),
     ]
-    if figures["lower_bound"] is not None and figures["mse"] is not None:
-        tiles.append(
-            {"value": f"{figures['mse'] / figures['lower_bound']:.4f}", "says": "error divided by its proven minimum"}
-        )
+    if bound is not None and error is not None:
+        tiles.append((f"{error / bound:.4f}", "error divided by its proven minimum"))
     return dict(channel) | {
-        "tiles": tiles,
+        "tiles": _tiles(*tiles),
         "picture": "" if front is None else _front(front["points"], front["chosen"], f"front{order}"),
         "points": [] if front is None else [_cells(point) for point in front["points"]],
         "attributes": _attributes(channel["attributes"], figures["given"]),
@@ -208,9 +190,7 @@ def _number(value: float | None, shown: str = "{:.3e}") -> str:
     return "∞" if value is None else shown.format(value)
 
 
-def _attributes(
-    attributes: Mapping[str, Mapping[str, float]], given: Mapping[str, Any] | None
-) -> list[tuple[str, str, str]]:
+def _attributes(attributes: Entries, given: Entries | None) -> list[tuple[str, str, str]]:
     """Return for each single column of a joint channel how often it is guessed, and its highest posterior."""
     if given is not None:
         return [
@@ -220,7 +200,7 @@ def _attributes(
     return [(name, percent(1 - said["privacy"]), percent(said["worst_posterior"])) for name, said in attributes.items()]
 
 
-def _cells(point: Mapping[str, Any]) -> dict[str, Any]:
+def _cells(point: Entries) -> Entries:
     bound = point["lower_bound"]
     return {
         "id": point["id"],
@@ -233,46 +213,36 @@ def _cells(point: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _front(points: Sequence[Mapping[str, Any]], chosen: int, name: str) -> Any:
+def _front(points: Sequence[Entries], chosen: int, name: str) -> Markup:
     privacy = [point["privacy"] for point in points]
-    traces: list[dict[str, Any]] = [
-        curve("best found", privacy, [point["mse"] for point in points], ACCENT, "lines+markers")
-    ]
+    traces = [_curve("best found", privacy, [point["mse"] for point in points], ACCENT, "lines+markers")]
     bounds = [point["lower_bound"] for point in points]
     if all(bound is not None for bound in bounds):
-        traces.append(curve("proven minimum", privacy, bounds, INK, "lines", "dot"))
+        traces.append(_curve("proven minimum", privacy, bounds, INK, "lines", "dot"))
     here = next(point for point in points if point["id"] == chosen)
-    traces.append(curve("chosen", [here["privacy"]], [here["mse"]], SECOND, "markers", size=12))
+    traces.append(_curve("chosen", [here["privacy"]], [here["mse"]], SECOND, "markers", size=12))
     return figure(traces, {"title": {"text": "privacy"}}, _error_axis(traces), name)
 
 
-def _error_axis(traces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _error_axis(traces: Sequence[Trace]) -> Trace:
     """Return a logarithmic axis with a mark for every digit within a decade."""
     errors = [error for trace in traces for error in trace["y"]]
     ticks = "D1" if max(errors) < 10 * min(errors) else "D2"
     return {"title": {"text": "mean squared error"}, "type": "log", "dtick": ticks, "tickformat": ".0e"}
 
 
-def curve(
+def _curve(
     name: str, x: Sequence[float], y: Sequence[float], colour: str, mode: str, dash: str = "solid", size: int = 6
-) -> dict[str, Any]:
-    """Return one curve of a front for a figure."""
-    return {
-        "type": "scatter",
-        "name": name,
-        "x": list(x),
-        "y": list(y),
-        "mode": mode,
-        "line": {"color": colour, "dash": dash, "width": 2},
-        "marker": {"color": colour, "size": size},
-    }
+) -> Trace:
+    line, marker = {"color": colour, "dash": dash, "width": 2}, {"color": colour, "size": size}
+    return scatter(x, y, mode, name, line=line, marker=marker)
 
 
 TALLEST = 30  # largest error shown, relative to the certified one: errors near the ceiling grow without bound
 COLOURS = {"Warner": SECOND, "OptRR": "#7b8794", "square": ACCENT, "certified": INK}
 
 
-def paper_page(title: str, lead: str, panels: Sequence[Mapping[str, Any]]) -> str:
+def paper_page(title: str, lead: str, panels: Sequence[Entries]) -> str:
     """Return the figures of the paper: `panels` have title, words, heads, rows, and curves by method."""
     shown = []
     for order, panel in enumerate(panels):
@@ -280,14 +250,11 @@ def paper_page(title: str, lead: str, panels: Sequence[Mapping[str, Any]]) -> st
         traces = []
         for name, points in panel["curves"].items():
             seen = [(private, error) for private, error in points if error <= tallest]
-            traces.append(curve(name, [p for p, _ in seen], [e for _, e in seen], COLOURS[name], "lines", _dash(name)))
+            dash = "dot" if name == "certified" else "solid"
+            traces.append(_curve(name, [p for p, _ in seen], [e for _, e in seen], COLOURS[name], "lines", dash))
         drawn = figure(traces, {"title": {"text": "privacy"}}, _error_axis(traces), f"panel{order}", 380)
         shown.append(dict(panel) | {"figure": drawn})
     return page("channel_paper.html", title=title, version=__version__, lead=lead, panels=shown)
-
-
-def _dash(name: str) -> str:
-    return "dot" if name == "certified" else "solid"
 
 
 CHANNEL = f"{PRIVATE}/channel.json"
@@ -335,7 +302,7 @@ class Disguised:
     counts: tuple[Truth, ...]
     reports: tuple[Floats, ...]
     whole: WholeFile
-    given: Mapping[str, Any] | None = None
+    given: Entries | None = None
     persons: Persons | None = None
 
     @property
@@ -343,13 +310,13 @@ class Disguised:
         return int(self.counts[0].rows.sum())
 
     @cached_property
-    def abouts(self) -> list[dict[str, Any]]:
+    def abouts(self) -> list[Entries]:
         """All that the publisher reads of each channel."""
         counted = zip(self.what.channels, self.counts, self.reports, strict=True)
         return [about_channel(channel, counts, reports) for channel, counts, reports in counted]
 
     @property
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> Entries:
         """The figures of each channel: given the other columns, if there are any, and on the shares of the table."""
         beside = {} if self.given is None else self.given["channels"]
         return {about["name"]: {"given": beside.get(about["name"]), **about["figures"]} for about in self.abouts}
@@ -363,7 +330,7 @@ class Disguised:
         """The point of the front that the first channel was chosen from."""
         return {"id": (self.abouts[0]["front"] or {}).get("chosen")}
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the system's own entries of the manifest. All follow from counts, so that they can be checked."""
         return {
             "kept": list(self.what.kept),
@@ -375,7 +342,7 @@ class Disguised:
             "channels": self.abouts,
         }
 
-    def dictionary(self, study: Study, left_out: int) -> dict[str, Any]:
+    def dictionary(self, study: Study, left_out: int) -> Entries:
         """Return the data dictionary; `left_out` is the number of columns of the source that are not in the file."""
         hidden = {
             channel.name: {
@@ -447,7 +414,7 @@ def count_file(
     what: Disguise,
     file: Source,
     counts: tuple[Truth, ...],
-    given: Mapping[str, Any] | None,
+    given: Entries | None,
     persons: Persons | None,
 ) -> Disguised:
     """Count the reports of a disguised file, and compute how unique its records are.
@@ -463,7 +430,7 @@ def count_file(
     return Disguised(what, counts, reports, whole, given, persons)
 
 
-def _identified(policy: PolicySettings, given: Mapping[str, Any], persons: Persons | None) -> list[Finding]:
+def _identified(policy: PolicySettings, given: Entries, persons: Persons | None) -> list[Finding]:
     """Return the finding that too many persons have values of the plain columns that no other person has."""
     number = given["records"] if persons is None else persons.number
     if given["alone"] <= policy.uniques * number:
@@ -478,7 +445,7 @@ def _identified(policy: PolicySettings, given: Mapping[str, Any], persons: Perso
 
 def private_text(channels: Sequence[Channel], counts: Sequence[Truth], persons: Persons | None) -> str:
     """Return the file that only the publisher may read: the channels with all notes, and the true counts."""
-    about: dict[str, Any] = {
+    about: dict[str, object] = {
         "format": FORMAT,
         "channels": [channel.as_dict() for channel in channels],
         "counts": [[int(n) for n in truth.draws] for truth in counts],
@@ -499,11 +466,10 @@ def read_private(folder: Path) -> tuple[tuple[Channel, ...], tuple[Truth, ...], 
         channels = tuple(Channel.from_dict(one) for one in about["channels"])
         persons = Persons(**about["persons"]) if "persons" in about else None
         numbers = [about["counts"]] * 3 if persons is None else [about["rows"], about["counts"], about["squares"]]
+        most = [1] * len(channels) if persons is None else about["most"]
         counts = tuple(
-            Truth(_numbers(rows), _numbers(draws), _numbers(squares), int(most))
-            for rows, draws, squares, most in zip(
-                *numbers, [1] * len(channels) if persons is None else about["most"], strict=True
-            )
+            Truth(np.array(rows, float), np.array(draws, float), np.array(squares, float), int(repeats))
+            for rows, draws, squares, repeats in zip(*numbers, most, strict=True)
         )
         whole = all(
             row.shape == (channel.size,) and (row >= 0).all() and (row > 0).sum() > 1
@@ -515,10 +481,6 @@ def read_private(folder: Path) -> tuple[tuple[Channel, ...], tuple[Truth, ...], 
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     raise InputError(f"{CHANNEL} cannot be read", expected=expected)
-
-
-def _numbers(listed: Any) -> Floats:
-    return np.array(listed, dtype=np.float64)
 
 
 def pages_of(folder: Path, manifest: Content) -> dict[str, str]:
@@ -534,9 +496,9 @@ def pages_of(folder: Path, manifest: Content) -> dict[str, str]:
         "reference": "equal shares",
         "randomness": own["randomness"],
         "counted": manifest["unit"]["says"],
+        "persons": None if persons is None else asdict(persons),
     }
     given = own["given"]
-    notes["persons"] = None if persons is None else asdict(persons)
     if given is not None:
         notes["given"] = public_given(given)
     mark = mark_for(channels, own["channels"], notes, given)

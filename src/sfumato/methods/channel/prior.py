@@ -9,6 +9,7 @@ uniform on a set of categories, or as high as δ allows on as many categories as
 from __future__ import annotations
 
 import csv
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +24,7 @@ from sfumato.data.settings import Role
 from sfumato.data.value_counts import Tally, tally
 from sfumato.errors import InputError, StudyError, nearest
 from sfumato.plans.channel import checked_prior
-from sfumato.study import ChannelSettings, Study
+from sfumato.study import Study
 
 NO_VALUE = "(missing)"
 MOST_JOINT = 16
@@ -73,21 +74,22 @@ def prior_of(study: Study) -> Prior:
         raise StudyError(
             "no column to disguise is given", expected="columns under [channel]", remedy='columns = ["NAME"]'
         )
-    for name in settings.columns:
-        column = study.columns.get(name)
-        if study.columns and column is None:
+    for name in settings.columns if study.columns else ():
+        if name not in study.columns:
             raise StudyError(f'there is no column "{name}"', expected="a column", remedy=nearest(name, study.columns))
-        if column is not None and column.role is not Role.SENSITIVE:
+        if study.columns[name].role is not Role.SENSITIVE:
             raise StudyError(
-                f'the role of "{name}" is {column.role}',
+                f'the role of "{name}" is {study.columns[name].role}',
                 expected='role = "sensitive" for a column that is to be disguised',
                 remedy=f'{name} = {{ role = "sensitive" }} under [columns]',
             )
     with open_engine(study.engine, study.engine_options) as engine:
-        source = study.opened()
-        complete, unit = complete_columns(study, settings.columns), unit_of(study)
-        result = tally(engine, source, settings.columns, complete, unit)
-    return designed_for(prior_from(result, settings.records), settings)
+        complete = complete_columns(study, settings.columns)
+        result = tally(engine, study.opened(), settings.columns, complete, unit_of(study))
+    prior = prior_from(result, settings.records)
+    design = coarse(prior.shares, settings.step) if settings.designed_for == "coarse" else None
+    uniform = settings.designed_for == "uniform"
+    return replace(prior, design=np.full(len(prior.shares), 1.0 / len(prior.shares)) if uniform else design)
 
 
 def check_beside(study: Study, names: Sequence[str]) -> None:
@@ -113,13 +115,6 @@ def unit_of(study: Study) -> str | None:
     return next(iter(study.named(Role.UNIT)), None)
 
 
-def designed_for(prior: Prior, settings: ChannelSettings) -> Prior:
-    """Return a prior with the shares that its matrix is optimised for."""
-    if settings.designed_for == "uniform":
-        return replace(prior, design=np.full(len(prior.shares), 1.0 / len(prior.shares)))
-    return replace(prior, design=coarse(prior.shares, settings.step)) if settings.designed_for == "coarse" else prior
-
-
 def coarse(shares: Floats, step: float) -> Floats:
     """Return shares rounded to powers of 1 + step, so that each is right to within half a step, and scaled to sum to 1.
 
@@ -142,28 +137,22 @@ def complete_columns(study: Study, columns: Sequence[str]) -> list[str]:
 
 def prior_from(counted_cells: Tally, records: int | None = None) -> Prior:
     """Return the prior from counts. Combinations without records are not categories."""
-    if len(counted_cells.columns) > 1 and len(counted_cells.cells) > MOST_JOINT:
+    names, cells = counted_cells.columns, counted_cells.cells
+    if len(names) > 1 and len(cells) > MOST_JOINT:
         raise InputError(
-            f"{' × '.join(counted_cells.columns)} has {len(counted_cells.cells)} cells",
+            f"{' × '.join(names)} has {len(cells)} cells",
             expected=f"at most {MOST_JOINT} for a joint channel",
             remedy="disguise the columns one by one, or join rare values into groups",
         )
-    if len(counted_cells.cells) < 2:
+    if len(cells) < 2:
         raise InputError(
-            f"{counted_cells.columns[0]} has {len(counted_cells.cells)} value",
+            f"{names[0]} has {len(cells)} value",
             expected="at least two",
             remedy="a single value needs no protection",
         )
     shares = checked_prior(np.array(counted_cells.counts) / max(counted_cells.records, 1))
-    categories = tuple(label_of(cell) for cell in counted_cells.cells)
-    return Prior(
-        counted_cells.columns,
-        categories,
-        counted_cells.cells,
-        shares,
-        records or counted_cells.records,
-        counted_cells.dropped,
-    )
+    categories = tuple(map(label_of, cells))
+    return Prior(names, categories, cells, shares, records or counted_cells.records, counted_cells.dropped)
 
 
 def read_prior(path: Path, records: int | None, columns: Sequence[str] = ()) -> Prior:
@@ -199,7 +188,7 @@ def read_prior(path: Path, records: int | None, columns: Sequence[str] = ()) -> 
     if len(set(cells)) < len(cells):
         raise InputError(f"{path.name} lists a category twice", expected="each category once")
     named = tuple(columns) or tuple(names)
-    return Prior(named, tuple(label_of(cell) for cell in cells), cells, checked_prior(shares), records)
+    return Prior(named, tuple(map(label_of, cells)), cells, checked_prior(shares), records)
 
 
 SLACK = 1e-12
@@ -309,6 +298,6 @@ def set_name(likelihoods: Floats, categories: Sequence[str]) -> str:
     ('not b', 'a')
     """
     likelier = likelihoods > np.sqrt(likelihoods.min() * likelihoods.max())
-    members = [name for name, held in zip(categories, likelier, strict=True) if held]
-    others = [name for name, held in zip(categories, likelier, strict=True) if not held]
+    members = list(itertools.compress(categories, likelier))
+    others = list(itertools.compress(categories, ~likelier))
     return " | ".join(members) if len(members) <= len(others) else "not " + " | ".join(others)

@@ -13,7 +13,6 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -21,17 +20,22 @@ from threadpoolctl import threadpool_limits
 
 from sfumato.algorithms.dominance import comparable, first_non_dominated
 from sfumato.base.arrays import Floats
+from sfumato.base.formats import without_infinities
+from sfumato.errors import InputError
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.channel import Figures, attainable, attribute_figures, error, error_of, figures, undisguised_error
-from sfumato.methods.channel.design import given_cells, used_settings
-from sfumato.methods.channel.estimate import grr
+from sfumato.methods.channel.estimate import grr, response_matrix
+from sfumato.methods.channel.exact import MOST_CATEGORIES, ExactSearch, LocalSearch
 from sfumato.methods.channel.matrices import (
     CLOSE,
     Candidate,
+    GivenCells,
     bounds_of,
     designed_for_text,
-    limited_matrices,
-    local_matrices,
+    given_cells,
+    is_proven,
+    matrices_of,
+    used_settings,
 )
 from sfumato.methods.channel.prior import Prior, prior_of
 from sfumato.methods.run import Run
@@ -121,18 +125,13 @@ def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
         bounded = {"epsilon": study.policy.response_epsilon, "delta": settings.most_posterior}
         settings = settings.model_copy(update=bounded)
     # The limits of the study are stated, even if a limit on ε implies them.
-    asked = {"delta": study.channel.delta or settings.delta, "gain": study.channel.gain}
-    stated = settings.model_copy(update=asked)
+    delta = study.channel.delta or settings.delta
+    stated = settings.model_copy(update={"delta": delta, "gain": study.channel.gain})
     # One BLAS thread: these matrices are small, so more threads would wait for each other and change last digits.
     with threadpool_limits(1):
-        candidates = (
-            local_matrices(prior, settings, run.tell)
-            if settings.local
-            else limited_matrices(prior, settings, run.tell, cells)
-        )
+        candidates = matrices_of(prior, settings, run.tell, cells)
         points = _points(prior, settings, stated, candidates, bounds_of(prior, settings))
-    exact = settings.engine == "exact" and not settings.invariant and prior.design is None
-    exact &= settings.epsilon is None or settings.local
+    exact = is_proven(prior, settings)
     seed = "" if settings.engine == "exact" else f", seed {settings.seed}"
     return Front(
         study=study,
@@ -146,22 +145,29 @@ def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
         fingerprint=fingerprint,
         rows=prior.records,
         system="channel",
-        details={
-            "columns": list(prior.columns),
-            "categories": len(prior.categories),
-            "dropped": prior.dropped,
-            "delta": stated.most_posterior,
-            "gain_cap": stated.gain,
-            "epsilon_cap": settings.epsilon,
-            "range": list(attainable(prior.shares, settings.most_posterior)),
-            "tolerance": CLOSE,
-            "designed_for": designed_for_text(settings),
-            "given": None
-            if cells is None
-            else {"columns": list(settings.given), "limited": len(cells.limits), "small": cells.small},
-        },
+        details=_details(prior, settings, stated, cells),
         found_how=f"{_proof(settings, exact)}, {settings.engine}{seed}",
     )
+
+
+def _details(
+    prior: Prior, settings: ChannelSettings, stated: ChannelSettings, cells: GivenCells | None
+) -> dict[str, object]:
+    given = None
+    if cells is not None:
+        given = {"columns": list(settings.given), "limited": len(cells.limits), "small": cells.small}
+    return {
+        "columns": list(prior.columns),
+        "categories": len(prior.categories),
+        "dropped": prior.dropped,
+        "delta": stated.most_posterior,
+        "gain_cap": stated.gain,
+        "epsilon_cap": settings.epsilon,
+        "range": list(attainable(prior.shares, settings.most_posterior)),
+        "tolerance": CLOSE,
+        "designed_for": designed_for_text(settings),
+        "given": given,
+    }
 
 
 def over_epsilon(front: Front) -> bool:
@@ -205,36 +211,28 @@ def _points(
 def point_of(prior: Prior, number: int, channel: Channel, lower: float | None, beside: bool = False) -> Point:
     """Return a channel with every figure on a prior, and the errors of known mechanisms of the same ε."""
     said = figures(channel.matrix, prior.shares, prior.records)
-    attributes = {
-        name: attribute_figures(channel.matrix, prior.shares, [cell[position] for cell in prior.cells])
-        for position, name in enumerate(prior.columns)
-        if prior.joint
-    }
     values = {"privacy": said.privacy, "mse": said.error}
     values |= {"worst_posterior": said.worst_posterior, "gain": said.gain, "epsilon": said.epsilon}
-    details: dict[str, Any] = {"mse_to_file": said.error_to_file}
-    if attributes:
-        details["attributes"] = {
-            name: {"privacy": private, "worst_posterior": worst} for name, (private, worst) in attributes.items()
-        }
+    details: dict[str, object] = {"mse_to_file": said.error_to_file}
+    if prior.joint:
+        attributes = details["attributes"] = {}
+        for position, name in enumerate(prior.columns):
+            of_cells = [cell[position] for cell in prior.cells]
+            private, worst = attribute_figures(channel.matrix, prior.shares, of_cells)
+            attributes[name] = {"privacy": private, "worst_posterior": worst}
     if beside:
         details["beside"] = mechanism_errors(prior.shares, prior.records, said.epsilon)
     return Point(number, values, said.loss, 0, channel, lower, details)
 
 
 def _channel(prior: Prior, settings: ChannelSettings, candidate: Candidate, said: Figures) -> Channel:
-    outputs = prior.categories if candidate.names is None else _unique(candidate.names)
+    names = candidate.names or prior.categories
+    # A category may itself be called "a | b".
+    outputs = tuple(f"{name} #{y + 1}" if names.count(name) > 1 else name for y, name in enumerate(names))
     # More reports than categories are weighted by the design's own prior, which such a matrix reveals in any case.
     reference = prior.designed if len(outputs) != len(prior.categories) else None
-    return Channel(
-        prior.columns,
-        prior.categories,
-        outputs,
-        candidate.matrix,
-        reference,
-        guarantees(settings, prior, said),
-        prior.cells,
-    )
+    notes = guarantees(settings, prior, said)
+    return Channel(prior.columns, prior.categories, outputs, candidate.matrix, reference, notes, prior.cells)
 
 
 def guarantees(settings: ChannelSettings, prior: Prior, said: Figures) -> dict[str, object]:
@@ -252,6 +250,51 @@ def guarantees(settings: ChannelSettings, prior: Prior, said: Figures) -> dict[s
     }
 
 
-def _unique(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names with a number where two are equal: a category may itself be called "a | b"."""
-    return tuple(name if names.count(name) == 1 else f"{name} #{position + 1}" for position, name in enumerate(names))
+EPSILONS = (0.01, 20.0)  # below, a report is no information; above, it is no disguise
+
+
+def family_channel(prior: Prior, family: str, parameter: float) -> tuple[Channel, dict[str, object]]:
+    """Return a channel of a family for a prior's categories, and its figures, which alone need the shares."""
+    matrix = response_matrix(family, len(prior.categories), parameter)
+    said = figures(matrix, prior.shares, prior.records)
+    notes = guarantees(ChannelSettings(delta=min(said.worst_posterior, 1.0)), prior, said)
+    notes |= {"engine": f"{family} {parameter:g}", "designed_for": "no shares", "gain_cap": None}
+    channel = Channel(prior.columns, prior.categories, prior.categories, matrix, None, notes, prior.cells)
+    return channel, channel_figures(channel, prior)
+
+
+def channel_figures(channel: Channel, prior: Prior) -> dict[str, object]:
+    """Return all figures of a channel, with the certified lower bound on the error at the same privacy."""
+    if set(channel.categories) != set(prior.categories):
+        raise InputError(
+            "the channel's categories are not those of the prior",
+            expected="the same categories",
+            remedy="check the column, and how missing values are declared",
+        )
+    shares = prior.shares[[prior.categories.index(name) for name in channel.categories]]
+    said = figures(channel.matrix, shares, prior.records)
+    return without_infinities(
+        {
+            **{name: getattr(said, name) for name in ("privacy", "worst_posterior", "gain", "epsilon")},
+            "mse": said.error,
+            "mse_to_file": said.error_to_file,
+            "lower_bound": least_error(shares, said, prior.records),
+            "loss": said.loss,
+            "outputs": len(channel.outputs),
+            "records": prior.records,
+        }
+    )
+
+
+def least_error(shares: Floats, said: Figures, records: int) -> float | None:
+    """Return the proven minimum error at the privacy, worst posterior and ε of this channel, or None."""
+    if len(shares) < 2 or len(shares) > MOST_CATEGORIES or said.error == math.inf:
+        return None
+    with threadpool_limits(1):
+        search = ExactSearch(shares, min(said.worst_posterior, 1.0))
+        low, high = search.range
+        search.at(min(max(said.privacy, low), high - 1e-3 * (high - low)))
+        least = search.lower_bound(said.privacy)
+        if EPSILONS[0] <= said.epsilon <= EPSILONS[1]:
+            least = max(least, LocalSearch(shares).at(said.epsilon).lower_bound)
+        return error_of(least, shares, records)

@@ -1,8 +1,9 @@
-"""The best n×n matrices that can be found: the published column keeps its own domain.
+"""The best n×n matrices that can be found (the published column keeps its own domain), and the best invariant ones.
 
-The problem is not convex, so there is no proof. Every point is compared with the certified lower bound. Many starts
-follow the central path for some time, and the best follow it to its end. Points of the front are then started from
-their neighbours. Matrices that another engine found are started late on the path, so they never become worse.
+For any n×n matrix the problem is not convex, so there is no proof. Every point is compared with the certified lower
+bound. Many starts follow the central path for some time, and the best follow it to its end. Points of the front are
+then started from their neighbours. Matrices that another engine found are started late on the path, so they never
+become worse.
 
 Newton's method on a logarithmic barrier finds a local optimum from a given matrix. The joint distribution J (reports ×
 true values) has column sums P. Over J, heights t and lower limits u,
@@ -18,7 +19,7 @@ All constraints are linear, A x + b ≥ 0. The function f is not convex: a Hessi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,9 +28,9 @@ from scipy.optimize import linear_sum_assignment
 
 from sfumato.base.arrays import Floats
 from sfumato.base.progress import Progress
-from sfumato.measures.channel import epsilon as epsilon_of
-from sfumato.measures.channel import privacy as privacy_of
-from sfumato.measures.channel import spread, worst_posterior
+from sfumato.errors import UnreachableError
+from sfumato.measures import channel
+from sfumato.methods.channel.exact import max_step, shifted_cholesky
 
 LAST = 2e-10
 SHRINK = 0.12
@@ -54,6 +55,20 @@ class CellLimit:
         """Return the constraint for one report: a matrix that maps its row of J to slacks."""
         held = self.ratios > 0
         return np.asarray((self.cap * self.ratios[None, :] - np.diag(self.ratios))[held])
+
+
+def damped_step(
+    merit: Callable[[Floats], float], point: Floats, step: Floats, slope: Floats, moved: Floats, slacks: Floats
+) -> tuple[Floats, float]:
+    """Return the point after a damped Newton step, and the decrease of the merit. The slacks change by `moved`."""
+    longest = min(1.0, 0.98 * max_step(slacks, moved))
+    before, expected = merit(point), float(slope @ step)
+    while longest > 1e-12:
+        after = merit(point + longest * step)
+        if after <= before + 1e-4 * longest * expected:
+            return point + longest * step, before - after
+        longest *= 0.4
+    return point, 0.0
 
 
 class Barrier:
@@ -131,10 +146,7 @@ class Barrier:
         """Follow the central path from a barrier weight to a last one; a small first weight stays near the point."""
         while weight > last:
             for _ in range(STEPS):
-                step = self._newton(point, weight)
-                if step is None:
-                    break
-                point, progress = step
+                point, progress = self._newton(point, weight)
                 if progress < 0.1 * weight:
                     break
             weight *= SHRINK
@@ -152,22 +164,14 @@ class Barrier:
         value = float(joint.sum(axis=1) @ np.sum((self.prior[:, None] * inverse) ** 2, axis=0))
         return float(np.log(value) - weight * np.log(slacks).sum())
 
-    def _newton(self, point: Floats, weight: float) -> tuple[Floats, float] | None:
-        """Make one damped Newton step; return the new point and the decrease of the merit, or None if no step helps."""
+    def _newton(self, point: Floats, weight: float) -> tuple[Floats, float]:
+        """Make one Newton step, and return the new point and the decrease of the merit, which is 0 if no step helps."""
         if np.linalg.cond(self.joint(point)) > SINGULAR:
-            return None
+            return point, 0.0
         slope, curvature = self.curve(point, weight)
         step = self.basis @ _descent(self.basis.T @ curvature @ self.basis, self.basis.T @ slope)
         moved, slacks = self.matrix @ step, self.matrix @ point + self.offset
-        falling = moved < 0
-        longest = min(1.0, 0.98 * float(np.min(-slacks[falling] / moved[falling], initial=np.inf)))
-        before, expected = self.merit(point, weight), float(slope @ step)
-        while longest > 1e-12:
-            after = self.merit(point + longest * step, weight)
-            if after <= before + 1e-4 * longest * expected:
-                return point + longest * step, before - after
-            longest *= 0.4
-        return None
+        return damped_step(lambda there: self.merit(there, weight), point, step, slope, moved, slacks)
 
     def curve(self, point: Floats, weight: float) -> tuple[Floats, Floats]:
         """Return the gradient and the Hessian of the merit."""
@@ -194,15 +198,11 @@ def _descent(curvature: Floats, slope: Floats) -> Floats:
     """Return minus the inverse of the Hessian times the gradient, shifted until it is a descent direction."""
     scale = 1.0 / np.sqrt(np.abs(np.diag(curvature)) + 1e-300)
     scaled = curvature * scale[:, None] * scale
-    shift = 0.0
-    while True:
-        try:
-            factor = scipy.linalg.cho_factor(scaled + shift * np.eye(len(scaled)), check_finite=False)
-            return np.asarray(-scale * scipy.linalg.cho_solve(factor, scale * slope, check_finite=False))
-        except np.linalg.LinAlgError:
-            if not shift < 1e6:  # the matrix holds no finite number
-                return np.zeros(len(slope))
-            shift = max(4.0 * shift, 1e-3)
+    try:
+        factor = shifted_cholesky(scaled, 0.0, 1e-3, 4.0, 1e6)
+    except np.linalg.LinAlgError:
+        return np.zeros(len(slope))
+    return np.asarray(-scale * scipy.linalg.cho_solve(factor, scale * slope, check_finite=False))
 
 
 EARLY, COARSE, LATE = 0.02, 3e-5, 1e-4
@@ -223,16 +223,8 @@ class SquareSettings:
     seed: int = 1
 
 
-@dataclass(frozen=True, eq=False)
-class _Best:
-    """The best matrix for one privacy, as a joint distribution."""
-
-    joint: Floats
-    spread: float
-
-
 class SquareSearch:
-    """n×n matrices for one prior and δ at several levels of privacy."""
+    """n×n matrices for one prior and δ at several levels of privacy, and the spread of the best of each."""
 
     def __init__(
         self,
@@ -247,19 +239,23 @@ class SquareSearch:
         self.levels = np.sort(np.asarray(levels, dtype=np.float64))
         self.settings = settings or SquareSettings()
         self.rng = np.random.default_rng(self.settings.seed)
-        self.best: list[_Best | None] = [None] * len(self.levels)
+        self.best: list[Floats | None] = [None] * len(self.levels)  # joint distributions
+        self.spreads = [np.inf] * len(self.levels)
 
     def run(
         self, seeds: Sequence[Sequence[Floats]] | None = None, progress: Progress | None = None
     ) -> list[Floats | None]:
         """Return a matrix for each level; `seeds[i]` are further matrices to start from at level i."""
         total = len(self.levels) * (1 + self.settings.sweeps)
-        done = 0
-        for level in range(len(self.levels)):
-            self._multi_start(level, list(seeds[level]) if seeds is not None else [])
-            done += 1
+        for done, _ in enumerate(self._steps(seeds), 1):
             if progress is not None and progress(done, total):
-                return self._matrices()
+                break
+        return [None if held is None else _relabelled(held / self.prior) for held in self.best]
+
+    def _steps(self, seeds: Sequence[Sequence[Floats]] | None) -> Iterator[None]:
+        for level in range(len(self.levels)):
+            self._multi_start(level, seeds[level] if seeds is not None else [])
+            yield
         still = 0
         for sweep in range(self.settings.sweeps):
             improved = False
@@ -267,20 +263,17 @@ class SquareSearch:
             for level in places:
                 neighbour = self.best[level - 1 if sweep % 2 == 0 else level + 1]
                 if neighbour is not None:
-                    improved |= self._descend_from(level, neighbour.joint, (LATE, EARLY))
+                    improved |= self._descend_from(level, neighbour, (LATE, EARLY))
                 other = self.best[int(self.rng.integers(len(self.levels)))]
                 if other is not None:
-                    improved |= self._descend_from(level, other.joint, (LATE,))
+                    improved |= self._descend_from(level, other, (LATE,))
                 improved |= self._perturb(level)
-                done += 1
-                if progress is not None and progress(done, total):
-                    return self._matrices()
+                yield
             still = 0 if improved else still + 1
             if still == 2:  # neither direction of a sweep over the levels improved a point
-                break
-        return self._matrices()
+                return
 
-    def _multi_start(self, level: int, seeds: list[Floats]) -> None:
+    def _multi_start(self, level: int, seeds: Sequence[Floats]) -> None:
         """Follow the path from many starts for some time, and from the best ones to the end."""
         barrier = self._barrier(level)
         started = []
@@ -308,30 +301,30 @@ class SquareSearch:
 
     def _descend_from(self, level: int, joint: Floats, weights: Sequence[float]) -> bool:
         """Descend from a given joint distribution; return whether that improved the best of the level."""
-        barrier, before = self._barrier(level), self._value(level)
+        barrier, before = self._barrier(level), self.spreads[level]
         for weight in weights:
             inside = barrier.inside(joint, 0.2 * weight)
             if inside is not None:
                 self._keep_if_better(level, barrier.joint(barrier.descend(inside, weight)))
-        return self._value(level) < before * (1 - 1e-6)
+        return self.spreads[level] < before * (1 - 1e-6)
 
     def _perturb(self, level: int) -> bool:
         """Descend from the best with some random columns; stop half-way if it is behind."""
-        held = self.best[level]
+        held, before = self.best[level], self.spreads[level]
         if held is None:
             return False
         barrier, n = self._barrier(level), len(self.prior)
         for _ in range(self.settings.shakes):
             noise = self.rng.dirichlet(np.full(n, 0.3), size=n).T * self.prior
             share = self.rng.uniform(0.02, 0.4) * (self.rng.random(n) < self.rng.uniform(0.2, 1.0))
-            inside = barrier.inside((1 - share) * held.joint + share * noise, 1e-3)
+            inside = barrier.inside((1 - share) * held + share * noise, 1e-3)
             if inside is None:
                 continue
             weight = 10 ** self.rng.uniform(-3.5, -1.7)
             coarse = barrier.descend(inside, weight, COARSE)
-            if barrier.merit(coarse, 0.0) < np.log(held.spread) + HOPEFUL:
+            if barrier.merit(coarse, 0.0) < np.log(before) + HOPEFUL:
                 self._keep_if_better(level, barrier.joint(barrier.descend(coarse, COARSE)))
-        return self._value(level) < held.spread * (1 - 1e-6)
+        return self.spreads[level] < before * (1 - 1e-6)
 
     def _barrier(self, level: int) -> Barrier:
         limit, commonest = 1.0 - float(self.levels[level]), float(self.prior.max())
@@ -340,26 +333,20 @@ class SquareSearch:
         cells = [CellLimit(cell.ratios, cell.cap * (1.0 - HAIR)) for cell in self.cells]
         return Barrier(self.prior, delta, limit - HAIR * (limit - commonest), self.epsilon, cells)
 
-    def _value(self, level: int) -> float:
-        held = self.best[level]
-        return np.inf if held is None else held.spread
-
     def _keep_if_better(self, target: int, joint: Floats, given: bool = False) -> None:
         """Keep a joint distribution if it is feasible and better than the best so far."""
         for candidate in [joint] if given else [*(self._with_zeros(joint, zero) for zero in ZEROS), joint]:
             matrix = candidate / self.prior
-            level = float(self.levels[target])
-            if worst_posterior(matrix, self.prior) > self.delta + TOLERANCE:
+            if (
+                channel.worst_posterior(matrix, self.prior) > self.delta + TOLERANCE
+                or channel.privacy(matrix, self.prior) < float(self.levels[target]) - TOLERANCE
+                or (self.epsilon is not None and channel.epsilon(matrix) > self.epsilon + TOLERANCE)
+                or any(cell.worst(candidate) > cell.cap + TOLERANCE for cell in self.cells)
+            ):
                 continue
-            if privacy_of(matrix, self.prior) < level - TOLERANCE:
-                continue
-            if self.epsilon is not None and epsilon_of(matrix) > self.epsilon + TOLERANCE:
-                continue
-            if any(cell.worst(candidate) > cell.cap + TOLERANCE for cell in self.cells):
-                continue
-            spread_of_matrix = spread(matrix, self.prior)
-            if spread_of_matrix < self._value(target) * (1 - 1e-9):
-                self.best[target] = _Best(candidate, spread_of_matrix)
+            spread_of_matrix = channel.spread(matrix, self.prior)
+            if spread_of_matrix < self.spreads[target] * (1 - 1e-9):
+                self.best[target], self.spreads[target] = candidate, spread_of_matrix
             return
 
     def _with_zeros(self, joint: Floats, zero: float) -> Floats:
@@ -372,11 +359,134 @@ class SquareSearch:
         snapped[top, np.arange(len(top))] += self.prior - snapped.sum(axis=0)
         return snapped
 
-    def _matrices(self) -> list[Floats | None]:
-        return [None if held is None else _relabelled(held.joint / self.prior) for held in self.best]
-
 
 def _relabelled(matrix: Floats) -> Floats:
     """Return the reports renamed so that the true value is reported as often as possible; names change no figure."""
     rows = linear_sum_assignment(-matrix.T)[1]
     return np.asarray(matrix[rows] / matrix.sum(axis=0))
+
+
+FIRST, LOWEST, SHRINKING = 1e-2, 1e-10, 0.2  # barrier weights of a search for invariant channels
+MOST_STEPS = 60
+
+
+class InvariantSearch:
+    """Invariant channels for one prior, limits on the posteriors and optionally on ε.
+
+    Invariant means M P = P, so the expected counts of the disguised file are those of the source. The search is among
+    reversible channels: J = M·diag(P) is symmetric and positive definite, as for every channel that is followed by its
+    own Bayes inverse. With J = diag(P) − L(s), L the Laplacian of the weights s ≥ 0, the error
+
+        g = Σ_k P_k² (J⁻¹ diag(P) J⁻¹)_kk
+
+    is convex in s, and the limits on posteriors, gain, accuracy and ε are linear in s and the heights t of the rows. So
+    a barrier method ends at the optimum among these channels (docs/readings.md, 3.14).
+    """
+
+    def __init__(self, prior: Floats, caps: Floats, epsilon: float | None = None) -> None:
+        self.prior, self.caps, self.epsilon = prior, caps, epsilon
+        n = self.n = len(prior)
+        self.first, self.second = np.triu_indices(n, 1)
+        self.pairs = len(self.first)
+        self.edges = np.eye(n)[:, self.first] - np.eye(n)[:, self.second]
+
+    def at(self, privacy: float) -> Floats:
+        """Return the best matrix with at least this privacy."""
+        self.matrix, self.offset = self._constraints(1.0 - privacy)
+        point = self._inside()
+        if point is None:
+            raise UnreachableError(
+                f"no invariant channel has a privacy of {privacy:g} within the limits",
+                expected=f"privacy below {1.0 - self.prior.max():.6g}",
+                remedy="less privacy, or a higher delta",
+            )
+        weight, scale = FIRST, self._curve(point)[0]
+        while weight > LOWEST:
+            for _ in range(MOST_STEPS):
+                point, progress = self._newton(point, weight, scale)
+                if progress < 0.01 * weight:
+                    break
+            weight *= SHRINKING
+        joint = self._joint(point)
+        return np.asarray(joint / joint.sum(axis=0))
+
+    def _joint(self, point: Floats) -> Floats:
+        return np.asarray(np.diag(self.prior) - (self.edges * point[: self.pairs]) @ self.edges.T)
+
+    def _constraints(self, limit: float) -> tuple[Floats, Floats]:
+        """Return all limits as A·(s, t) + b ≥ 0: entries from zero to t and the caps, Σ t within the limit, ε."""
+        n, each = self.n, np.arange(self.n)
+        entries = np.zeros((n, n, self.pairs))  # of J, as linear functions of s
+        entries[self.first, self.second, np.arange(self.pairs)] = 1.0
+        entries[self.second, self.first, np.arange(self.pairs)] = 1.0
+        entries[each, each] = -np.abs(self.edges)
+        slope, constant = entries.reshape(n * n, self.pairs), np.diag(self.prior).ravel()
+        rows, none = np.repeat(np.eye(n), n, axis=0), np.zeros((n * n, n))
+        caps = np.outer(self.prior, self.caps).ravel()
+        blocks = [
+            (np.hstack([slope, none]), constant),
+            (np.hstack([-slope, rows]), -constant),
+            (np.hstack([-slope, none]), caps - constant),
+            (np.hstack([np.zeros((1, self.pairs)), -np.ones((1, n))]), np.array([limit])),
+        ]
+        if self.epsilon is not None:
+            likely, held = slope / np.tile(self.prior, n)[:, None], constant / np.tile(self.prior, n)
+            for x in range(n):
+                above, below = np.repeat(each * n + x, n), np.arange(n * n)  # the same row under truth x, and all
+                keep = above != below
+                factor = np.exp(self.epsilon)
+                a = factor * likely[above[keep]] - likely[below[keep]]
+                b = factor * held[above[keep]] - held[below[keep]]
+                blocks.append((np.hstack([a, np.zeros((len(a), n))]), b))
+        return np.vstack([a for a, _ in blocks]), np.concatenate([b for _, b in blocks])
+
+    def _inside(self) -> Floats | None:
+        """Return a strictly feasible point: independent reports mixed with the true values; None if there is none."""
+        apart = self.prior[self.first] * self.prior[self.second]
+        for truth in 0.5 ** np.arange(1, 25):
+            s = (1.0 - truth) * apart
+            top = self._joint(s).max(axis=1)
+            left = float(self.offset[3 * self.n * self.n] - top.sum())  # slack of the limit on Σ t
+            point = np.concatenate([s, top + 0.5 * max(left, 0.0) / self.n])
+            if float((self.matrix @ point + self.offset).min()) > 0:
+                return point
+        return None
+
+    def _curve(self, point: Floats) -> tuple[float, Floats, Floats]:
+        """Return g, its gradient and its Hessian in s."""
+        prior = self.prior
+        inverse = np.linalg.inv(self._joint(point))
+        once = inverse * prior  # J⁻¹ D
+        twice = inverse * prior**2
+        chain = twice @ inverse @ (prior[:, None] * inverse)  # J⁻¹ D² J⁻¹ D J⁻¹
+        e = self.edges
+        a, b = e.T @ inverse @ e, e.T @ chain @ e
+        c, f = e.T @ (twice @ inverse) @ e, e.T @ (once @ inverse) @ e
+        value = float(np.sum(np.diag(once @ inverse) * prior**2))
+        return value, 2.0 * np.diag(b), 2.0 * (a * (b + b.T) + c * f)
+
+    def _merit(self, point: Floats, weight: float, scale: float) -> float:
+        slacks = self.matrix @ point + self.offset
+        if slacks.min() <= 0:
+            return np.inf
+        try:
+            factor = scipy.linalg.cho_factor(self._joint(point), check_finite=False)
+        except np.linalg.LinAlgError:
+            return np.inf
+        inverse = scipy.linalg.cho_solve(factor, np.eye(self.n), check_finite=False)
+        value = float(np.sum(((inverse * self.prior) @ inverse).diagonal() * self.prior**2))
+        return value / scale - weight * float(np.log(slacks).sum())
+
+    def _newton(self, point: Floats, weight: float, scale: float) -> tuple[Floats, float]:
+        """Make one damped Newton step, and return the new point and the decrease of the merit."""
+        matrix, slacks = self.matrix, self.matrix @ point + self.offset
+        _, slope, curvature = self._curve(point)
+        gradient = -weight * (matrix.T @ (1.0 / slacks))
+        hessian = weight * (matrix.T / slacks**2) @ matrix
+        gradient[: self.pairs] += slope / scale
+        hessian[: self.pairs, : self.pairs] += curvature / scale
+        size = 1.0 / np.sqrt(np.diag(hessian))
+        scaled = hessian * size[:, None] * size
+        step = -size * np.linalg.solve(scaled + 1e-14 * np.eye(len(scaled)), size * gradient)
+        moved = matrix @ step
+        return damped_step(lambda there: self._merit(there, weight, scale), point, step, gradient, moved, slacks)
