@@ -22,17 +22,19 @@ from sfumato.errors import StudyError, nearest
 class TermSettings(Settings):
     """A linguistic term: a membership function and its numbers."""
 
-    kind: str = Field(description="Kind of the membership function.")
-    numbers: tuple[float, ...] = Field(description="Numbers of the membership function.")
+    kind: str
+    """Kind of the membership function."""
+    numbers: tuple[float, ...]
+    """Numbers of the membership function."""
 
 
 class Case(Settings):
     """A value for rows that meet conditions on several columns."""
 
-    when: dict[str, str | tuple[str, ...]] = Field(
-        min_length=1, description="Values that columns must have, as patterns by column."
-    )
-    value: float = Field(description="Value of the attribute for rows that meet the conditions.")
+    when: dict[str, str | tuple[str, ...]] = Field(min_length=1)
+    """Values that columns must have, as patterns by column."""
+    value: float
+    """Value of the attribute for rows that meet the conditions."""
 
 
 class Attribute(Settings):
@@ -42,37 +44,30 @@ class Attribute(Settings):
     itself, times `multiply`, divided by `divide`. Other values are missing.
     """
 
-    column: str = Field(description="Column of the file that the attribute is made from.")
-    recode: dict[str, float] = Field(
-        default_factory=dict, description="Values of the attribute, by a pattern of values of the column."
-    )
-    cases: tuple[Case, ...] = Field(
-        default=(),
-        description="Values for conditions on several columns. The first case that a row meets decides, "
-        "before the key recode.",
-    )
-    multiply: tuple[float | str, ...] = Field(
-        default=(), description="Factors of the column's number: numbers, or columns that hold a factor."
-    )
-    divide: float = Field(default=1.0, gt=0, description="Divisor of the column's number.")
-    rounded: bool = Field(default=False, description="Whether the result is rounded to a whole number.")
-    blank: float | None = Field(
-        default=None, description="Value of the attribute where the column is empty. It is missing unless stated."
-    )
-    range: tuple[float, float] | None = Field(
-        default=None, description="Least and greatest value that take part. Rows outside the range are dropped."
-    )
-    ordinal: bool = Field(default=False, description="Whether the values have an order.")
-    weight: float = Field(default=1.0, ge=0, description="Weight of the attribute in the cost of a swap.")
-    terms: dict[str, TermSettings] | None = Field(
-        default=None, description="Words for values of the attribute, each with its membership function."
-    )
-    quantiles: int | None = Field(
-        default=None,
-        ge=2,
-        le=9,
-        description="Number of words that are made from quantiles where terms are not stated. The default is three.",
-    )
+    column: str
+    """Column of the file that the attribute is made from."""
+    recode: dict[str, float] = Field(default_factory=dict)
+    """Values of the attribute, by a pattern of values of the column."""
+    cases: tuple[Case, ...] = ()
+    """Values for conditions on several columns. The first case that a row meets decides, before the key recode."""
+    multiply: tuple[float | str, ...] = ()
+    """Factors of the column's number: numbers, or columns that hold a factor."""
+    divide: float = Field(default=1.0, gt=0)
+    """Divisor of the column's number."""
+    rounded: bool = False
+    """Whether the result is rounded to a whole number."""
+    blank: float | None = None
+    """Value of the attribute where the column is empty. It is missing unless stated."""
+    range: tuple[float, float] | None = None
+    """Least and greatest value that take part. Rows outside the range are dropped."""
+    ordinal: bool = False
+    """Whether the values have an order."""
+    weight: float = Field(default=1.0, ge=0)
+    """Weight of the attribute in the cost of a swap."""
+    terms: dict[str, TermSettings] | None = None
+    """Words for values of the attribute, each with its membership function."""
+    quantiles: int | None = Field(default=None, ge=2, le=9)
+    """Number of words that are made from quantiles where terms are not stated. The default is three."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Attribute:
@@ -90,28 +85,23 @@ class Attribute(Settings):
 class FileMapping(Settings):
     """The mapping of a microfile: the members of the group, the area, and each common attribute."""
 
-    recipe: str | None = Field(default=None, description="Ready mapping of a census file, such as acs or ipums.")
-    vital: dict[str, tuple[dict[str, str | tuple[str, ...]], ...]] = Field(
-        default_factory=dict,
-        description="Conditions that define the groups to protect, by the name of the group. A record that "
-        "meets any of them is a member.",
-    )
-    area: tuple[str, ...] = Field(default=(), description="Columns that name the area. Several columns are joined.")
-    attributes: dict[str, Attribute] = Field(
-        default_factory=dict, description="Attributes that both files have in common, by name."
-    )
-    leave_out: tuple[dict[str, str | tuple[str, ...]], ...] = Field(
-        default=(), description="Conditions on rows that take no part. A row that meets any of them is left out."
-    )
-    only: tuple[dict[str, str | tuple[str, ...]], ...] = Field(
-        default=(), description="Conditions on rows that take part. A row that meets none of them is left out."
-    )
-    usually_withheld: tuple[str, ...] = Field(
-        default=(), description="Columns that are not released if the file has them."
-    )
-    usually_swapped: tuple[str, ...] = Field(
-        default=(), description="Columns that are exchanged with the area if the file has them."
-    )
+    recipe: str | None = None
+    """Ready mapping of a census file, such as acs or ipums."""
+    vital: dict[str, tuple[dict[str, str | tuple[str, ...]], ...]] = Field(default_factory=dict)
+    """Conditions that define the groups to protect, by the name of the group. A record that meets any of them is a
+    member."""
+    area: tuple[str, ...] = ()
+    """Columns that name the area. Several columns are joined."""
+    attributes: dict[str, Attribute] = Field(default_factory=dict)
+    """Attributes that both files have in common, by name."""
+    leave_out: tuple[dict[str, str | tuple[str, ...]], ...] = ()
+    """Conditions on rows that take no part. A row that meets any of them is left out."""
+    only: tuple[dict[str, str | tuple[str, ...]], ...] = ()
+    """Conditions on rows that take part. A row that meets none of them is left out."""
+    usually_withheld: tuple[str, ...] = ()
+    """Columns that are not released if the file has them."""
+    usually_swapped: tuple[str, ...] = ()
+    """Columns that are exchanged with the area if the file has them."""
 
 
 def vital_columns(mapping: FileMapping) -> tuple[str, ...]:
