@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.algorithms.dominance import comparable, first_non_dominated
 from sfumato.base.arrays import Counts64, Floats
 from sfumato.decide.offers import Offer, Offers
-from sfumato.decide.pick import knee_place
+from sfumato.decide.pick import knee_place, scale_of
 from sfumato.errors import counted
 from sfumato.front import Objective
 
@@ -73,8 +73,7 @@ class Curve:
     @property
     def scale(self) -> str:
         """The scale on which the knee was found."""
-        kind = "a logarithmic" if self.privacy.logarithmic else "an even"
-        return f"on {kind} scale of {self.privacy.label} and an even one of loss"
+        return scale_of(self.privacy, self.privacy.label)
 
     def flat(self, limit: int = 3) -> list[tuple[Offer, Offer]]:
         """Return the stretches that gain much for almost no loss, the most gain first."""
