@@ -61,9 +61,7 @@ class Curve:
     @property
     def rate(self) -> float:
         """The gain of the whole curve per unit of loss, which a relaxation must exceed."""
-        if len(self) < 2:
-            return 0.0
-        return float(np.ptp(self.gain) / max(np.ptp(self.loss), 1e-9))
+        return float(np.ptp(self.gain) / max(np.ptp(self.loss), 1e-9)) if len(self) > 1 else 0.0
 
     def knee(self) -> Offer | None:
         """Return the step farthest above the line between both ends, or None."""
@@ -89,11 +87,10 @@ class Curve:
             return []
         gain, loss = self.gain[steps] / np.ptp(self.gain), self.loss[steps] / np.ptp(self.loss)
         rise, run = gain[None, :] - gain[:, None], loss[None, :] - loss[:, None]
-        if flat:
-            length = np.where((rise >= STRETCH * run) & (rise >= LEAST_SHARE), rise, 0.0)
-        else:
-            length = np.where((rise * STRETCH <= run) & (run >= LEAST_SHARE), run, 0.0)
-        length = np.triu(length, 1)
+        far = (
+            (rise >= STRETCH * run) & (rise >= LEAST_SHARE) if flat else (rise * STRETCH <= run) & (run >= LEAST_SHARE)
+        )
+        length = np.triu(np.where(far, rise if flat else run, 0.0), 1)
         result: list[tuple[Offer, Offer]] = []
         while len(result) < limit and length.max() > 0:
             a, b = (int(position) for position in np.unravel_index(int(np.argmax(length)), length.shape))
@@ -146,16 +143,9 @@ class Fit:
     def as_dict(self) -> dict[str, object]:
         if not self.fits:
             return {"fits": False, "reason": self.reason, "error_factor": self.error}
-        return {
-            "fits": True,
-            "form": "log(value) = sum of coefficients[i] * loss**i",
-            "coefficients": list(self.coefficients),
-            "from_loss": self.low,
-            "to_loss": self.high,
-            "error_factor": self.error,
-            "worst_factor": self.worst,
-            "explained": self.explained,
-        }
+        form = {"fits": True, "form": "log(value) = sum of coefficients[i] * loss**i"}
+        ends = {"coefficients": list(self.coefficients), "from_loss": self.low, "to_loss": self.high}
+        return form | ends | {"error_factor": self.error, "worst_factor": self.worst, "explained": self.explained}
 
 
 def fitted(loss: Floats, values: Floats) -> Fit:
@@ -170,9 +160,8 @@ def fitted(loss: Floats, values: Floats) -> Fit:
     """
     if len(loss) < FEWEST:
         return Fit(False, f"the trade-off has {counted(len(loss), 'step')} and a curve needs at least {FEWEST}")
-    if len(np.unique(values)) < FEWEST:
-        different = counted(len(np.unique(values)), "different value")
-        return Fit(False, f"privacy takes {different} and a curve needs at least {FEWEST}")
+    if (different := len(np.unique(values))) < FEWEST:
+        return Fit(False, f"privacy takes {counted(different, 'different value')} and a curve needs at least {FEWEST}")
     if values.min() <= 0:
         return Fit(False, "some values of the privacy measure are zero or negative")
     result = _best_polynomial(loss, values)
@@ -200,8 +189,7 @@ def _best_polynomial(loss: Floats, values: Floats) -> Fit:
         return Fit(False, f"{why} (the limits are {TYPICAL} and {WORST})", error=factor)
     if explained < EXPLAINED:
         return Fit(False, f"the best polynomial explains only {explained * 100:.0f} % of the variation", error=factor)
-    coefficients = _polynomial(loss, target, degree)
-    terms = tuple(float(c) for c in coefficients)
+    terms = tuple(_polynomial(loss, target, degree).tolist())
     return Fit(True, "", terms, float(loss.min()), float(loss.max()), factor, worst, explained)
 
 

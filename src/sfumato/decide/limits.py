@@ -159,8 +159,8 @@ class Aim:
         better = offers.values(self.privacy) - than.value
         return np.asarray(better > 1e-12 if self.privacy.direction == "max" else better < -1e-12)
 
-    def best(self, offers: Offers, within: Flags) -> int | None:
-        """Return the position of the best candidate among some, or None if there is none."""
+    def best(self, offers: Offers, within: Flags) -> Offer | None:
+        """Return the best candidate among some, or None if there is none."""
         places = np.flatnonzero(within & np.isfinite(self.gain(offers)))
         if not len(places):
             return None
@@ -171,7 +171,7 @@ class Aim:
         loss = np.round(some.loss, 12)
         other = np.zeros(len(some)) if self.second is None else -some.values(self.second)
         keys = (-gain, other, loss) if self.least_loss else (loss, other, -gain)
-        return int(places[np.lexsort((some.point, ~some.searched, some.suppressed, *keys))[0]])
+        return some.at(int(np.lexsort((some.point, ~some.searched, some.suppressed, *keys))[0]), self.privacy)
 
 
 def _logs(offers: Offers) -> tuple[Floats, Floats]:

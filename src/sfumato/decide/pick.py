@@ -120,7 +120,7 @@ def _within(front: Front, limits: Sequence[Goal]) -> Choice:
     chosen = first(np.all(met, axis=0))
     binding = []
     for position, limit in enumerate(limits):
-        freed = first(np.all([known["loss"] >= 0, *met[:position], *met[position + 1 :]], axis=0))
+        freed = first(np.all([np.full(len(front), True), *met[:position], *met[position + 1 :]], axis=0))
         if [key[freed] for key in keys] < [key[chosen] for key in keys]:
             binding.append(limit.name)
     best = f"least {cost}" if protecting or privacy is None else f"most {privacy.name}"

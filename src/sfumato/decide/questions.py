@@ -5,12 +5,14 @@ The binding limits of a question, and the nearest relaxations that are worth the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sfumato.base.arrays import Flags, Floats
-from sfumato.base.text import number, percent
+from sfumato.base.text import number as figure
+from sfumato.base.text import percent
 from sfumato.decide.curve import Curve
 from sfumato.decide.limits import Aim, Limits, choices
 from sfumato.decide.offers import Offer, Offers
@@ -36,13 +38,8 @@ class Relaxation:
     says: str
 
     def as_dict(self) -> dict[str, object]:
-        return {
-            "limit": self.limit,
-            "from": self.before,
-            "to": self.after,
-            "says": self.says,
-            "offer": self.offer.as_dict(),
-        }
+        moved = {"limit": self.limit, "from": self.before, "to": self.after}
+        return moved | {"says": self.says, "offer": self.offer.as_dict()}
 
 
 def reach(limit: float, part: float) -> float:
@@ -56,13 +53,8 @@ def reach(limit: float, part: float) -> float:
 
 def binding(offers: Offers, limits: Limits, aim: Aim, best: Offer) -> tuple[str, ...]:
     """Return the limits without which more privacy, or the same with less loss, would be possible."""
-    result = []
-    for name in limits.given():
-        free = limits.without(name).met(offers)
-        better = offers.loss < best.loss - 1e-9 if aim.least_loss else aim.beats(offers, best)
-        if np.any(free & better):
-            result.append(name)
-    return tuple(result)
+    better = offers.loss < best.loss - 1e-9 if aim.least_loss else aim.beats(offers, best)
+    return tuple(name for name in limits.given() if np.any(limits.without(name).met(offers) & better))
 
 
 def relaxations(offers: Offers, limits: Limits, aim: Aim, best: Offer, rate: float) -> tuple[Relaxation, ...]:
@@ -71,8 +63,8 @@ def relaxations(offers: Offers, limits: Limits, aim: Aim, best: Offer, rate: flo
     if limits.max_loss is not None or aim.least_loss:
         limit = limits.max_loss if limits.max_loss is not None else best.loss
         near = limits.without("max_loss").met(offers) & (offers.loss <= reach(limit, 0.2)) & (offers.loss > limit)
-        for offer in _steps_up(offers, near, aim, best, rate, offers.loss - limit):
-            result.append(_relaxation(offer, best, aim, "max_loss", limit, offer.loss))
+        steps = _steps_up(offers, near, aim, best, rate, offers.loss - limit)
+        result += [_relaxation(offer, best, aim, "max_loss", limit, offer.loss) for offer in steps]
     if limits.max_suppression < 1:
         limit = limits.max_suppression
         near = limits.without("max_suppression").met(offers) & (offers.suppressed > limits.allowed)
@@ -80,8 +72,8 @@ def relaxations(offers: Offers, limits: Limits, aim: Aim, best: Offer, rate: flo
         if aim.least_loss:
             result += _less_loss(offers, near, aim, best, "max_suppression", limit)
         else:
-            for offer in _steps_up(offers, near, aim, best, rate, offers.suppression - limit):
-                result.append(_relaxation(offer, best, aim, "max_suppression", limit, offer.suppression))
+            steps = _steps_up(offers, near, aim, best, rate, offers.suppression - limit)
+            result += [_relaxation(offer, best, aim, "max_suppression", limit, offer.suppression) for offer in steps]
     result += _less_privacy(offers, limits, aim, best, rate)
     return tuple(result)
 
@@ -113,7 +105,7 @@ def _steps_up(offers: Offers, near: Flags, aim: Aim, best: Offer, rate: float, p
 
 def _less_privacy(offers: Offers, limits: Limits, aim: Aim, best: Offer, rate: float) -> list[Relaxation]:
     """Return relaxations to less privacy that save much loss, for an answer at the end of a steep stretch."""
-    inside = limits.without("min_k").without("min_l").met(offers) & (offers.loss < best.loss - LEAST_SAVING)
+    inside = limits.without("min_k", "min_l").met(offers) & (offers.loss < best.loss - LEAST_SAVING)
     result = []
     for form, now in ((Form.SIZE, best.k), (Form.DIVERSITY, best.l or 0)):
         by_size = form is Form.SIZE
@@ -162,13 +154,9 @@ def _less_loss(offers: Offers, near: Flags, aim: Aim, best: Offer, name: str, li
 
 
 def _relaxation(offer: Offer, best: Offer, aim: Aim, name: str, before: float, after: float) -> Relaxation:
-    moved = f"{percent(after, before)} instead of {percent(before, after)}"
-    first = (
-        f"loss {moved}"
-        if name == "max_loss"
-        else f"{percent(after, before)} suppressed instead of {percent(before, after)}"
-    )
-    was = objective_clause(best, aim) if aim.both else number(best.value)
+    now, then = percent(after, before), percent(before, after)
+    first = f"loss {now} instead of {then}" if name == "max_loss" else f"{now} suppressed instead of {then}"
+    was = objective_clause(best, aim) if aim.both else figure(best.value)
     return Relaxation(name, before, after, offer, f"{first}: {objective_clause(offer, aim)} instead of {was}")
 
 
@@ -211,74 +199,53 @@ class Asker:
     commands: dict[int, str]
     has_sensitive: bool
 
-    @property
-    def has_classes(self) -> bool:
-        """Whether class histograms are known, so that other suppressions can be compared."""
-        return self.offers.front.classes is not None
-
     def four(self) -> tuple[Question, ...]:
-        return self._first(), self._second(), self._third(), self._fourth()
-
-    def _limits(self, **given: float) -> Limits:
-        return Limits(self.offers.front.persons, self.max_loss, self.max_suppression, **given)
-
-    def _first(self) -> Question:
-        asks = f"What privacy without suppressing anyone, with a loss of at most {percent(self.max_loss, 0.0)}?"
-        limits = Limits(self.offers.front.persons, self.max_loss, 0.0)
+        loss = f"a loss of at most {percent(self.max_loss, 0.0)}"
+        suppressed = replace(self._limits, max_loss=None).says()
+        nothing = replace(self._limits, max_suppression=0.0)
         # The class sizes are unknown if each class has its own labels. Then only k is known.
-        told = np.isfinite(self.offers.weighted_k[limits.without("max_loss").met(self.offers)]).any()
-        return self._one(1, asks, limits, Aim(WEIGHTED if told else K))
+        known = np.isfinite(self.offers.weighted_k[nothing.without("max_loss").met(self.offers)]).any()
+        first = f"What privacy without suppressing anyone, with {loss}?"
+        return (
+            self._one(1, first, nothing, Aim(WEIGHTED if known else K)),
+            self._one(2, f"What k with {suppressed} and {loss}?", self._limits, Aim(K)),
+            self._third("Can k-anonymity and ℓ-diversity be achieved together?"),
+            self._fourth(f"High k and high ℓ with {suppressed} and {loss}?"),
+        )
 
-    def _second(self) -> Question:
-        asks = f"What k with {self._suppressed()} and a loss of at most {percent(self.max_loss, 0.0)}?"
-        return self._one(2, asks, self._limits(), Aim(K))
+    @property
+    def _limits(self) -> Limits:
+        return Limits(self.offers.front.persons, self.max_loss, self.max_suppression)
 
-    def _one(self, position: int, asks: str, limits: Limits, aim: Aim) -> Question:
-        command = self.commands.get(position, "")
-        if not self.has_classes and command:
-            return Question(
-                position,
-                asks,
-                False,
-                "This front was not searched for this, and was saved without its classes.",
-                (),
-                (),
-                command,
-            )
-        result = aim.best(self.offers, limits.met(self.offers))
-        if result is None:
-            return Question(position, asks, False, self._none(limits), (), (), command)
-        best = self.offers.at(result, aim.privacy)
+    def _one(self, number: int, asks: str, limits: Limits, aim: Aim) -> Question:
+        command = self.commands.get(number, "")
+        if self.offers.front.classes is None and command:
+            says = "This front was not searched for this, and was saved without its classes."
+            return Question(number, asks, False, says, command=command)
+        best = aim.best(self.offers, limits.met(self.offers))
+        if best is None:
+            return Question(number, asks, False, self._none(limits), command=command)
         says = candidate_clause(best, aim) + "."
         if aim.privacy == WEIGHTED:
             says += (
-                f" The average record is in a class of {number(best.value)} records; the smallest class has {best.k:,}."
+                f" The average record is in a class of {figure(best.value)} records; the smallest class has {best.k:,}."
             )
-        rate = Curve.of(self.offers.some(limits.without("max_loss").met(self.offers)), aim.privacy).rate
-        near = relaxations(self.offers, limits, aim, best, rate)
-        if position == 1:  # this question allows no suppression
-            near = tuple(result for result in near if result.limit != "max_suppression")
-        return Question(position, asks, True, says, (best,), tuple(result.says for result in near), command)
+        near = self._relaxed(limits, aim, best)
+        if number == 1:  # this question allows no suppression
+            near = [each for each in near if each.limit != "max_suppression"]
+        return Question(number, asks, True, says, (best,), tuple(each.says for each in near), command)
 
-    def _third(self) -> Question:
-        asks = "Can k-anonymity and ℓ-diversity be achieved together?"
-        without = self._without_diversity(3, asks)
-        if without is not None:
-            return without
-        limits = self._limits()
+    def _third(self, asks: str) -> Question:
+        aim, limits, command = Aim(K, both=True), self._limits, self.commands.get(4, "")
+        if unknown := self._without_diversity(3, asks):
+            return unknown
         result = choices(self.offers, limits.met(self.offers), K)
-        both = [offer for offer in result if (offer.l or 0) >= 2 and offer.k >= 2]
-        command = self.commands.get(4, "")
-        if not both:
-            reached = (
-                f"the best are {'; '.join(k_and_l(offer) for offer in result)}" if result else "no release meets them"
-            )
+        best = aim.best(self.offers, limits.met(self.offers))
+        if best is None or not any((offer.l or 0) >= 2 and offer.k >= 2 for offer in result):
+            reached = f"the best are {'; '.join(map(k_and_l, result))}" if result else "no release meets them"
             says = f"Not within these limits ({limits.says()}): {reached}. {self._nearest_pair()}".rstrip()
             return Question(3, asks, True, says, tuple(result[-1:]), (), command)
         alone = max(result, key=lambda offer: offer.k)
-        aim = Aim(K, both=True)
-        position = aim.best(self.offers, limits.met(self.offers))
-        best = self.offers.at(position, K) if position is not None else both[0]
         price = (
             f"k alone reaches {alone.k:,} with ℓ {alone.l}, so the higher ℓ lowers k by {alone.k - best.k:,}"
             if alone.k > best.k
@@ -287,56 +254,48 @@ class Asker:
         says = f"Yes: {k_and_l(best)}, with {cost_clause(best)} (point {best.point}); {price}."
         return Question(3, asks, True, says, (best,), (), command)
 
-    def _fourth(self) -> Question:
-        asks = f"High k and high ℓ with {self._suppressed()} and a loss of at most {percent(self.max_loss, 0.0)}?"
-        without = self._without_diversity(4, asks)
-        if without is not None:
-            return without
-        limits, command = self._limits(), self.commands.get(4, "")
-        aim = Aim(K, both=True)
-        within = limits.met(self.offers)
-        position = aim.best(self.offers, within)
-        if position is None:
-            return Question(4, asks, False, self._none(limits), (), (), command)
-        best = self.offers.at(position, K)
+    def _fourth(self, asks: str) -> Question:
+        aim, limits, command = Aim(K, both=True), self._limits, self.commands.get(4, "")
+        if unknown := self._without_diversity(4, asks):
+            return unknown
+        best = aim.best(self.offers, limits.met(self.offers))
+        if best is None:
+            return Question(4, asks, False, self._none(limits), command=command)
         if best.k < 2 or (best.l or 0) < 2:
             says = f"No: {k_and_l(best)} is the best that this front has within these limits. {self._nearest_pair()}"
-            says = says.rstrip()
-            return Question(4, asks, True, says, (best,), (), command)
-        result = choices(self.offers, within, K)
+            return Question(4, asks, True, says.rstrip(), (best,), (), command)
+        result = choices(self.offers, limits.met(self.offers), K)
         others = [k_and_l(offer) for offer in result if (offer.k, offer.l) != (best.k, best.l)]
         if len(others) > MOST_PAIRS:
             others = [others[round(i * (len(others) - 1) / (MOST_PAIRS - 1))] for i in range(MOST_PAIRS)]
         rest = f"; also {', '.join(others)}" if others else ""
         says = f"{k_and_l(best)} is the best balance, with {cost_clause(best)} (point {best.point}){rest}."
-        rate = Curve.of(self.offers.some(limits.without("max_loss").met(self.offers)), K).rate
-        near = relaxations(self.offers, limits, aim, best, rate)
-        return Question(4, asks, True, says, tuple(result), tuple(result.says for result in near), command)
+        near = self._relaxed(limits, aim, best)
+        return Question(4, asks, True, says, tuple(result), tuple(each.says for each in near), command)
 
-    def _without_diversity(self, position: int, asks: str) -> Question | None:
+    def _relaxed(self, limits: Limits, aim: Aim, best: Offer) -> Sequence[Relaxation]:
+        rate = Curve.of(self.offers.some(limits.without("max_loss").met(self.offers)), aim.privacy).rate
+        return relaxations(self.offers, limits, aim, best, rate)
+
+    def _without_diversity(self, number: int, asks: str) -> Question | None:
         if np.any(self.offers.l > 0):
             return None
-        if self.has_sensitive:
-            says = "This front was saved without the diversity of its classes."
-            if not self.offers.front.recodes:
-                says = f"The points of this front do not tell their ℓ: search again with a constraint on {L}."
-            return Question(position, asks, False, says, (), (), self.commands.get(4, ""))
-        says = 'No column is sensitive, so there is no ℓ: give one role = "sensitive" in the run file and search again.'
-        return Question(position, asks, False, says)
+        if not self.has_sensitive:
+            says = "No column is sensitive, so there is no ℓ: "
+            return Question(number, asks, False, says + 'give one role = "sensitive" in the run file and search again.')
+        says = "This front was saved without the diversity of its classes."
+        if not self.offers.front.recodes:
+            says = f"The points of this front do not tell their ℓ: search again with a constraint on {L}."
+        return Question(number, asks, False, says, command=self.commands.get(4, ""))
 
     def _nearest_pair(self) -> str:
         """Return the least loss with k and ℓ of at least 2, in words."""
-        position = Aim(K, least_loss=True).best(
-            self.offers, self._limits(min_k=2, min_l=2).without("max_loss").met(self.offers)
-        )
-        if position is None:
+        pairs = replace(self._limits, max_loss=None, min_k=2, min_l=2)
+        offer = Aim(K, least_loss=True).best(self.offers, pairs.met(self.offers))
+        if offer is None:
             return ""
-        offer = self.offers.at(position, K)
         least = f"The lowest loss with k and ℓ of at least 2 is {percent(offer.loss)}"
         return f"{least}: {k_and_l(offer)} (point {offer.point})."
-
-    def _suppressed(self) -> str:
-        return Limits(self.offers.front.persons, max_suppression=self.max_suppression).says()
 
     def _none(self, limits: Limits) -> str:
         """Return that no release answers, and which limit is the reason: the loss, or the suppression."""

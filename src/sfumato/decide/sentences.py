@@ -133,11 +133,8 @@ def uniqueness_warning(offers: Offers, limits: Limits, best: Offer) -> list[str]
     if best.k != 1:
         return []
     pairs = Aim(Objective.of(Form.SIZE), least_loss=True)
-    position = pairs.best(offers, replace(limits, max_loss=None, min_k=2).met(offers))
-    way = ""
-    if position is not None:
-        offer = offers.at(position, pairs.privacy)
-        way = f" The lowest loss with k = 2 is {percent(offer.loss)} (point {offer.point})."
+    offer = pairs.best(offers, replace(limits, max_loss=None, min_k=2).met(offers))
+    way = f" The lowest loss with k = 2 is {percent(offer.loss)} (point {offer.point})." if offer is not None else ""
     return [f"k = 1: unique records remain identifiable.{way}"]
 
 
@@ -145,9 +142,9 @@ def notes_of(front: Front, limits: Limits, best: Offer, usual: float, searched: 
     """Return notes on an answer. The advice to search is left out if a search is run anyway."""
     notes = []
     if not best.searched:
-        kept = f"classes below {best.suppress_below:,} records" if best.suppress_below > 1 else ""
-        level = f"classes with fewer than {best.diversity_below} sensitive values" if best.diversity_below > 1 else ""
-        goes = " and ".join(part for part in (kept, level) if part) or "nothing"
+        below = [f"classes below {best.suppress_below:,} records"] * (best.suppress_below > 1)
+        below += [f"classes with fewer than {best.diversity_below} sensitive values"] * (best.diversity_below > 1)
+        goes = " and ".join(below) or "nothing"
         notes.append(f"This is the recoding of point {best.point} with a different suppression: {goes} suppressed.")
     if limits.max_suppression != usual and not searched:
         notes.append(
