@@ -102,11 +102,9 @@ class Objective:
         Returns:
             A dictionary.
         """
-        entries: dict[str, Any] = {"name": self.name, "direction": self.direction}
-        entries |= {} if self.taken == "released" else {"taken": self.taken}
-        return entries | (
-            {} if self.privacy is None else {"title": self.title, "privacy": self.privacy, "scale": self.scale}
-        )
+        taken = {} if self.taken == "released" else {"taken": self.taken}
+        own = {} if self.privacy is None else {"title": self.title, "privacy": self.privacy, "scale": self.scale}
+        return {"name": self.name, "direction": self.direction} | taken | own
 
 
 PlanReader = Callable[[Mapping[str, Any]], Plan]
@@ -155,10 +153,14 @@ class Point:
 
     def _entries(self) -> dict[str, Any]:
         values = {name: value if math.isfinite(value) else None for name, value in self.values.items()}
-        entries: dict[str, Any] = {"id": self.id, "values": values, "loss": self.loss, "suppressed": self.suppressed}
-        entries |= {} if self.suppressed_units is None else {"suppressed_units": self.suppressed_units}
-        entries |= {} if self.bound is None else {"bound": self.bound}
-        return entries | ({"details": dict(self.details)} if self.details else {})
+        further = {
+            "suppressed_units": self.suppressed_units,
+            "bound": self.bound,
+            "details": dict(self.details) or None,
+        }
+        return {"id": self.id, "values": values, "loss": self.loss, "suppressed": self.suppressed} | {
+            name: value for name, value in further.items() if value is not None
+        }
 
 
 def numbered(points: Sequence[Point], first: Objective) -> tuple[Point, ...]:
@@ -170,10 +172,9 @@ def numbered(points: Sequence[Point], first: Objective) -> tuple[Point, ...]:
 def point_from(saved: Mapping[str, Any], read_plan: PlanReader) -> Point:
     """Return a saved point. A value of null is an infinity, which JSON lacks."""
     values = {name: math.inf if value is None else value for name, value in saved["values"].items()}
-    if not all(isinstance(number, int | float) for number in (*values.values(), saved["loss"], saved["suppressed"])):
-        raise ValueError("figures are numbers")
     plan, details, units = read_plan(saved), dict(saved.get("details", {})), saved.get("suppressed_units")
-    if not (units is None or isinstance(units, int)):
+    numbers = (*values.values(), saved["loss"], saved["suppressed"])
+    if not all(isinstance(number, int | float) for number in numbers) or not isinstance(units, int | None):
         raise ValueError("figures are numbers")
     return Point(saved["id"], values, saved["loss"], saved["suppressed"], plan, saved.get("bound"), details, units)
 
@@ -263,9 +264,8 @@ class Front:
         if self.recodes and self.points:
             for name in self.points[0].recoding_plan.choices:
                 chosen = [point.recoding_plan.choices[name] for point in self.points]
-                levels = all(isinstance(one, int) for one in chosen)
-                cells = [one if isinstance(one, int) else len(one) for one in chosen]
-                columns[f"{name}_{'level' if levels else 'groups'}"] = cells
+                kind_of = "level" if all(isinstance(one, int) for one in chosen) else "groups"
+                columns[f"{name}_{kind_of}"] = [one if isinstance(one, int) else len(one) for one in chosen]
         return to_frame(columns, kind or self.study.frame_kind)
 
     def plot(self, chosen: int | None = None) -> Any:
@@ -278,29 +278,31 @@ class Front:
             A plotly figure.
         """
         first = self.objectives[0]
-        log = first.privacy is None and known_measures()[first.name].scale == "log"
-        traces: list[dict[str, Any]] = [
-            {
+
+        def trace(name: str, points: Sequence[Point], marker: Mapping[str, object]) -> dict[str, object]:
+            return {
                 "type": "scatter",
                 "mode": "markers",
-                "name": "front",
-                "x": [100 * point.loss for point in self.points],
-                "y": [point.values[first.name] for point in self.points],
-                "text": [repr(point)[1:-1] for point in self.points],
+                "name": name,
+                "x": [100 * point.loss for point in points],
+                "y": [point.values[first.name] for point in points],
+                "text": [repr(point)[1:-1] for point in points],
                 "hovertemplate": "%{text}<extra></extra>",
-                "marker": {"color": ACCENT, "size": 8},
+                "marker": marker,
             }
-        ]
+
+        traces = [trace("front", self.points, {"color": ACCENT, "size": 8})]
         if chosen is not None:
-            point = self.point(chosen)
             mark = {"color": SECOND, "size": 14, "symbol": "diamond"}
-            traces.append(
-                traces[0]
-                | {"name": "chosen", "x": [100 * point.loss], "y": [point.values[first.name]], "marker": mark}
-                | {"text": [repr(point)[1:-1]]}
-            )
-        scale = {"type": "log", "dtick": 1} if log else {}
+            traces.append(trace("chosen", [self.point(chosen)], mark))
+        scale = {"type": "log", "dtick": 1} if self._drawn_log else {}
         return plotly_figure(traces, {"title": "information loss, %"}, {"title": first.label} | scale, 420)
+
+    @property
+    def _drawn_log(self) -> bool:
+        """Whether the scale of the first objective is logarithmic in pictures."""
+        first = self.objectives[0]
+        return first.privacy is None and known_measures()[first.name].scale == "log"
 
     def picture(self, chosen: int | None = None, mark: tuple[float, float] | None = None) -> str:
         """Return the front as a small SVG. A point is marked, or a loss and a value of the first objective."""
@@ -314,25 +316,21 @@ class Front:
             [float(point.values[first.name]) for point in self.points],
             x_title="information loss, %",
             y_title=first.label,
-            log=first.privacy is None and known_measures()[first.name].scale == "log",
+            log=self._drawn_log,
             mark=None if mark is None else (100 * mark[0], mark[1]),
         )
 
     def _repr_html_(self) -> str:
         heads = ["point", *(objective.name for objective in self.objectives), "loss", "suppressed"]
         places = sorted({round(step * (len(self.points) - 1) / 9) for step in range(10)}) if self.points else []
+        names = heads[1:-2]
         rows = [
-            [
-                point.id,
-                *(short(point.values[objective.name]) for objective in self.objectives),
-                f"{100 * point.loss:.1f} %",
-                f"{point.suppressed:,}",
-            ]
-            for point in (self.points[position] for position in places)
+            [p.id, *(short(p.values[name]) for name in names), f"{100 * p.loss:.1f} %", f"{p.suppressed:,}"]
+            for p in (self.points[position] for position in places)
         ]
         fewer = f" {len(rows)} of {len(self.points)} points are shown." if len(rows) < len(self.points) else ""
-        notes = [f"{self.how[:1].upper()}{self.how[1:]}.{fewer}", *filter(None, [self.left_out_says])]
-        return card(repr(self)[1:-1], heads, rows, self.picture(), notes)
+        notes = [f"{self.how[:1].upper()}{self.how[1:]}.{fewer}", self.left_out_says]
+        return card(repr(self)[1:-1], heads, rows, self.picture(), list(filter(None, notes)))
 
     @property
     def persons(self) -> int:
@@ -362,26 +360,19 @@ class Front:
 
         Every loss, and every bound of a loss, becomes that of the source, where these records count as lost. Measures
         in their own units, prices and ratios to a bound refer to the records that entered the search.
-
-        Args:
-            left_out: how many records were left out.
-
-        Returns:
-            The front, with the same points in the same order.
         """
         if self.left_out or not left_out:
             return self
         whole = replace(self, left_out=left_out)
-        points = []
-        for point in self.points:
-            details = dict(point.details)
-            if "floor" in details:
-                details["floor"] = whole.loss_of_source(details["floor"])
-            points.append(replace(point, loss=whole.loss_of_source(point.loss), details=details))
-        others = tuple(
-            {**other, "loss": whole.loss_of_source(other["loss"])} if "loss" in other else other
-            for other in self.others
-        )
+
+        def of_source(figures: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+            return {**figures, name: whole.loss_of_source(figures[name])} if name in figures else figures
+
+        points = [
+            replace(point, loss=whole.loss_of_source(point.loss), details=of_source(point.details, "floor"))
+            for point in self.points
+        ]
+        others = tuple(of_source(other, "loss") for other in self.others)
         return replace(whole, points=tuple(points), others=others)
 
     @property
@@ -417,12 +408,8 @@ class Front:
         There are no such histograms if missing values match anything, if records were removed before or belong to
         units, or if a class may violate a criterion that is neither size nor diversity.
         """
-        if (
-            table.removed
-            or not self.points
-            or table.units is not None
-            or any(domain.wildcard for domain in table.domains)
-        ):
+        unknown = table.removed or not self.points or table.units is not None
+        if unknown or any(domain.wildcard for domain in table.domains):
             return self
         if any(isinstance(point.plan, LevelPlan) and point.plan.limits for point in self.points):
             return self
