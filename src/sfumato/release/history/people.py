@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -167,14 +166,6 @@ class Sketch:
 
     values: Mapping[str, int]
     written: Mapping[str, int]
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"values": dict(self.values), "written": dict(self.written)}
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Sketch:
-        """Return the sketch in a ledger. Invalid entries raise KeyError, ValueError or TypeError."""
-        return cls(*({str(h): int(n) for h, n in given[name].items()} for name in ("values", "written")))
 
 
 def sketches(engine: Engine, source: Source, key: str) -> dict[str, Sketch]:
