@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sfumato.data.engine import Engine
 from sfumato.data.source import Source
-from sfumato.release.history.description import Description
+from sfumato.release.history.description import Description, ShownColumn
 from sfumato.release.history.people import HashedRows
 from sfumato.release.history.side_by_side import SideBySide
 
@@ -31,16 +31,18 @@ def linking(pair: SideBySide) -> tuple[str, ...]:
 def links(pair: SideBySide) -> tuple[int, int, bool]:
     """Return the people whose rows fit each other only, how many of them are affected, and if all are counted."""
     if pair.first.ordered and pair.second.ordered:
-        row = pair.engine.rows("SELECT sum(n), sum(n * f) FROM ledger_seen WHERE ia = 1 AND ib = 1")[0]
-        return int(row[0] or 0), int(row[1] or 0), True
+        linked, affected = pair.numbers("SELECT sum(n), sum(n * f) FROM ledger_seen WHERE ia = 1 AND ib = 1")
+        return linked, affected, True
     crossing = [i for i, overlapped in pair.overlaps.items() if overlapped.crossing]
     keys = ["x", *pair.listed("c")]
     if crossing and _pairs(pair, keys, crossing) <= MANY_PAIRS:
-        return (*_links_across(pair, keys, crossing), True)
+        linked, affected = _links_across(pair, keys, crossing)
+        return linked, affected, True
     sums = "sum(n * ia) AS na, sum(n * ib) AS nb, sum(n * ia * ib) AS nn, sum(n * ia * ib * f) AS nf"
     grouped = f"SELECT {sums} FROM ledger_seen GROUP BY {', '.join(keys)}"
-    row = pair.engine.rows(f"SELECT count(*), sum(nf) FROM ({grouped}) AS g WHERE na = 1 AND nb = 1 AND nn = 1")[0]
-    return int(row[0] or 0), int(row[1] or 0), not crossing
+    single = f"SELECT count(*), sum(nf) FROM ({grouped}) AS g WHERE na = 1 AND nb = 1 AND nn = 1"
+    linked, affected = pair.numbers(single)
+    return linked, affected, not crossing
 
 
 def _pairs(pair: SideBySide, keys: Sequence[str], crossing: Sequence[int]) -> int:
@@ -68,7 +70,7 @@ def _pairs(pair: SideBySide, keys: Sequence[str], crossing: Sequence[int]) -> in
     )
 
 
-def _links_across(pair: SideBySide, keys: Sequence[str], crossing: Sequence[int]) -> tuple[int, int]:
+def _links_across(pair: SideBySide, keys: Sequence[str], crossing: Sequence[int]) -> tuple[int, ...]:
     """Return rows that are single in both files, and whose labels fit no other row of either file."""
     own = [*keys, *pair.listed("ab", crossing)]
     fitting = []
@@ -81,10 +83,9 @@ def _links_across(pair: SideBySide, keys: Sequence[str], crossing: Sequence[int]
         listed = ", ".join(f"s.{name}" for name in own)
         fitting.append(f"SELECT {listed}, s.f, sum(v.n) AS d FROM ledger_single AS s {joins} GROUP BY {listed}, s.f")
     on = " AND ".join(f"p.{name} = q.{name}" for name in own)
-    row = pair.engine.rows(
+    return pair.numbers(
         f"SELECT count(*), sum(p.f) FROM ({fitting[0]}) AS p JOIN ({fitting[1]}) AS q ON {on} WHERE p.d = 1 AND q.d = 1"
-    )[0]
-    return int(row[0] or 0), int(row[1] or 0)
+    )
 
 
 FAR = 2**62
@@ -147,7 +148,8 @@ def join_releases(
     exact = _exact_values(pair)
     linked, linked_affected, counted = links(pair)
     affected = pair.number(f"SELECT {pair.people('f = 1')} FROM ledger_seen")
-    first_adds, second_adds = _adds(pair)
+    first_adds = _columns_add(pair, "a", pair.first, pair.second) or _presence_adds(pair, "a", "b")
+    second_adds = _columns_add(pair, "b", pair.second, pair.first) or _presence_adds(pair, "b", "a")
     joint = Joint(
         people=people,
         both=both,
@@ -183,8 +185,7 @@ def _classes(pair: SideBySide, k: int) -> tuple[int, int, int, int, int]:
     flag = f"CASE WHEN z.small = 1 OR (p.ia = 1 AND p.ib = 1 AND {exact} > 0) THEN 1 ELSE 0 END AS f"
     pair.table("seen", f"SELECT p.*, z.small, {flag} FROM ledger_present AS p JOIN ledger_classes AS z ON {on}")
     counts = [pair.people(), pair.people("ia + ib = 2"), pair.people("ia + ib = 1"), pair.people("small = 1")]
-    row = pair.engine.rows(f"SELECT {', '.join(counts)} FROM ledger_seen")[0]
-    people, both, single, affected = (int(number) for number in row)
+    people, both, single, affected = pair.numbers(f"SELECT {', '.join(counts)} FROM ledger_seen")
     return people, both, single, pair.number("SELECT min(n) FROM ledger_classes"), affected
 
 
@@ -207,12 +208,9 @@ def _sized(pair: SideBySide, keys: Sequence[str], sizes: Mapping[str, Sequence[s
 
 def _exact_values(pair: SideBySide) -> dict[str, int]:
     """Return for each column the number of people whose value follows from the two labels together."""
-    counted = {
-        pair.names[i]: pair.number(f"SELECT {pair.people(f'e{i} = 1 AND ia + ib = 2')} FROM ledger_present")
-        for i, overlapped in pair.overlaps.items()
-        if overlapped.pair_exact.any()
-    }
-    return {name: count for name, count in counted.items() if count}
+    where = {i: f"e{i} = 1 AND ia + ib = 2" for i, overlapped in pair.overlaps.items() if overlapped.pair_exact.any()}
+    counts = {i: pair.number(f"SELECT {pair.people(known)} FROM ledger_present") for i, known in where.items()}
+    return {pair.names[i]: count for i, count in counts.items() if count}
 
 
 def _alike(pair: SideBySide, l: int) -> dict[str, int]:
@@ -268,29 +266,19 @@ def _uniques(pair: SideBySide) -> int:
     return pair.number(f"SELECT {number} FROM ({_sized(pair, keys, {'n': keys, **own})}) AS o WHERE {where}")
 
 
-def _adds(pair: SideBySide) -> tuple[bool, bool]:
-    """Return whether the first file shows what does not follow from the second, and the reverse."""
-    answers = []
-    for side, other, one, two in (("a", "b", pair.first, pair.second), ("b", "a", pair.second, pair.first)):
-        answers.append(_columns_add(pair, side, one, two) or _presence_adds(pair, side, other))
-    return answers[0], answers[1]
-
-
 def _columns_add(pair: SideBySide, side: str, one: Description, two: Description) -> bool:
     if one.random or (one.swaps and sorted(one.swaps) != sorted(two.swaps)):
         return True
-    for name, column in one.columns.items():
-        other = two.columns.get(name)
-        if name in pair.names:
-            overlapped = pair.overlaps.get(pair.names.index(name))
-            if overlapped is None:  # only one of the two shows it for certain
-                if pair.number(f"SELECT count(DISTINCT {side}{pair.names.index(name)}) FROM ledger_shown") > 1:
-                    return True
-            elif not (overlapped.first_follows if side == "a" else overlapped.second_follows):
-                return True
-        elif other is None or other.kind != column.kind:
-            return True
-    return False
+    return any(_column_adds(pair, side, name, column, two.columns.get(name)) for name, column in one.columns.items())
+
+
+def _column_adds(pair: SideBySide, side: str, name: str, column: ShownColumn, other: ShownColumn | None) -> bool:
+    if name not in pair.names:
+        return other is None or other.kind != column.kind
+    i = pair.names.index(name)
+    if i not in pair.overlaps:  # only one of the two shows it for certain
+        return pair.number(f"SELECT count(DISTINCT {side}{i}) FROM ledger_shown") > 1
+    return not (pair.overlaps[i].first_follows if side == "a" else pair.overlaps[i].second_follows)
 
 
 def _presence_adds(pair: SideBySide, side: str, other: str) -> bool:

@@ -129,7 +129,7 @@ class Description:
     @property
     def digest(self) -> str:
         """Return a digest that is equal for two releases that show the same of every row."""
-        content = self.as_dict() | {"system": "", "person": (), "swaps": sorted(self.swaps)}
+        content = self.as_dict() | {"system": "", "person": ()}
         text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -123,21 +123,13 @@ def compare_places(engine: Engine, source: Source, key: str, first: Description,
 
     Rows are recognized by their hashes. Rows that are equal in the source are counted by their number.
     """
-    shown = {
-        name: (column, second.columns[name])
-        for name, column in first.columns.items()
-        if name in second.columns
-        and name in source.names
-        and "exchanged" in (column.kind, second.columns[name].kind)
-        and "disguised" not in (column.kind, second.columns[name].kind)
-    }
+    common = [name for name in first.columns if name in second.columns and name in source.names]
+    both = {name: (first.columns[name], second.columns[name]) for name in common}
+    kinds = {name: {column.kind for column in pair} for name, pair in both.items()}
+    shown = {n: pair for n, pair in both.items() if "exchanged" in kinds[n] and "disguised" not in kinds[n]}
     if not shown:
         return None
-    kept = [
-        name
-        for name in source.names
-        if all(name in d.columns and d.columns[name].kind == "kept" for d in (first, second))
-    ]
+    kept = [name for name in source.names if kinds.get(name) == {"kept"}]
     rows = _rows(engine, source, key, [h for d in (first, second) for pair in d.swaps for h in pair], list(shown), kept)
     partners = [_partners(d.swaps) for d in (first, second)]
     differing = linked = 0
@@ -155,11 +147,11 @@ def compare_places(engine: Engine, source: Source, key: str, first: Description,
     return Places((len(first.swaps), len(second.swaps)), same.total(), differing, linked, tuple(shown))
 
 
-def _partners(swaps: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
-    partners: dict[str, list[str]] = {}
+def _partners(swaps: Sequence[tuple[str, str]]) -> Mapping[str, list[str]]:
+    partners = defaultdict(list)
     for one, two in swaps:
-        partners.setdefault(one, []).append(two)
-        partners.setdefault(two, []).append(one)
+        partners[one].append(two)
+        partners[two].append(one)
     return partners
 
 
@@ -170,11 +162,10 @@ def _seen(
     own: Mapping[str, str],
 ) -> tuple[object, ...]:
     """Return what one file shows of a row, as far as the other can show it: a label if one of the two has labels."""
-    cells: list[object] = []
+    cells = []
     for name, pair in shown.items():
         value = exchanged[name] if pair[side].kind == "exchanged" else own[name]
-        recoded = next((column for column in pair if column.kind == "recoded"), None)
-        cells.append(value if recoded is None else int(recoded.codes([value])[0]))
+        cells.append(next((int(column.codes([value])[0]) for column in pair if column.kind == "recoded"), value))
     return tuple(cells)
 
 
@@ -193,12 +184,10 @@ def _rows(
     counted = f"SELECT x, count(*) AS m FROM (SELECT {alike} AS x FROM raw) AS t GROUP BY x"
     engine.run(f"CREATE OR REPLACE TEMP TABLE ledger_alike AS {counted}")
     read = f"SELECT {keys}, count(*) AS n FROM ({read}) AS t GROUP BY {keys}"
-    joined = (
-        f"SELECT t.*, a.m FROM ({read}) AS t JOIN ledger_swapped AS s ON t.h = s.h JOIN ledger_alike AS a ON t.x = a.x"
-    )
+    joined = "JOIN ledger_swapped AS s ON t.h = s.h JOIN ledger_alike AS a ON t.x = a.x"
     return {
         str(row[0]): (int(row[-2]), int(row[-1]) == 1, dict(zip(columns, map(str, row[2:-2]), strict=True)))
-        for row in engine.rows(joined)
+        for row in engine.rows(f"SELECT t.*, a.m FROM ({read}) AS t {joined}")
     }
 
 
@@ -212,4 +201,4 @@ def hashed_pairs(engine: Engine, source: Source, key: str, description: Descript
     hashed = f"SELECT r, {HASH} AS h FROM {numbered} AS q"
     joined = f"SELECT n.r, t.h FROM ({hashed}) AS t JOIN ledger_numbers AS n ON t.r = n.r"
     hashes = {int(row[0]) - 1: str(row[1]) for row in engine.rows(joined)}
-    return tuple((hashes[int(a)], hashes[int(b)]) for a, b in zip(givers, takers, strict=True))
+    return tuple(sorted((hashes[int(a)], hashes[int(b)]) for a, b in zip(givers, takers, strict=True)))
