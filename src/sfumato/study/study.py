@@ -19,9 +19,7 @@ from sfumato.data.frame import Frame, is_frame
 from sfumato.data.open import open_source
 from sfumato.data.save_frame import write_frame
 from sfumato.data.settings import FOREIGN, IN_MEMORY, DataSettings, Missing, Role, located
-from sfumato.data.source import Source
 from sfumato.errors import SfumatoError, StudyError, counted, nearest
-from sfumato.hierarchies import Hierarchy
 from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths
 from sfumato.study.declaration import (
     Declaration,
@@ -29,13 +27,11 @@ from sfumato.study.declaration import (
     check_roles,
     declared_columns,
     declared_hierarchy,
+    explained,
     table_settings,
 )
-from sfumato.study.errors import explained
 from sfumato.study.methods import ALGORITHMS, METHODS, WITHIN
 from sfumato.study.sections import ANY_SYSTEM, Acceptance, ColumnSettings
-from sfumato.study.table import source_of, table_of
-from sfumato.tables.frequency import FrequencyTable
 
 WORDS = {
     Role.QUASI_IDENTIFIER: "quasi-identifier",
@@ -71,16 +67,11 @@ def study_card(title: str, columns: Mapping[str, ColumnSettings]) -> str:
 
 
 def _tree_line(tree: Any) -> str:
-    match tree:
-        case None:
-            return ""
-        case str():
-            return Path(tree).name
-        case HierarchyFile():
-            return Path(tree.path).name
-        case HierarchyPaths():
-            return f"given, {counted(len(tree.paths[0]), 'level')}"
-    return str(tree.build)
+    if isinstance(tree, HierarchyPaths):
+        return f"given, {counted(len(tree.paths[0]), 'level')}"
+    if isinstance(tree, str | HierarchyFile):
+        return Path(tree if isinstance(tree, str) else tree.path).name
+    return "" if tree is None else str(tree.build)
 
 
 def located_settings(study: Declaration) -> dict[str, Any]:
@@ -203,27 +194,6 @@ class Study(Declaration):
     def _repr_html_(self) -> str:
         return study_card(self.title, self.columns)
 
-    def source(self, path: object = None, *, undecided: bool = False) -> Source:
-        """Return the table, or another one that is read in the same way, after a check that every column has a role.
-
-        With `undecided`, columns may still be without a role.
-        """
-        return source_of(self, path, undecided)
-
-    def table(
-        self,
-        path: object = None,
-        *,
-        trees: Mapping[str, Hierarchy] | None = None,
-        distances: Mapping[str, str] | None = None,
-    ) -> FrequencyTable:
-        """Return the frequency table of the data, or of another table that is read in the same way.
-
-        Recipes always build hierarchies from the study's own data, because a generalized file no longer has the values.
-        `trees` and `distances` replace those that the study declares.
-        """
-        return table_of(self, path, trees, distances or {})
-
     def save(self, folder: str | Path) -> Path:
         """Write the study to a new folder that only its owner can read, and return its run file.
 
@@ -288,19 +258,17 @@ class Study(Declaration):
         Returns:
             A new study; this one is unchanged.
         """
-        columns = {}
-        for name, hierarchy in ({**(given or {}), **named}).items():
+        columns: dict[str, object] = dict(self.columns)
+        for name, hierarchy in {**(given or {}), **named}.items():
             if name not in self.columns:
                 raise StudyError(
                     f'a hierarchy for "{name}", which is not a column of the study',
                     expected="columns that have a role",
                     remedy=nearest(name, self.columns),
                 )
-            declared = self.columns[name].model_dump(exclude_unset=True) | {
-                "hierarchy": declared_hierarchy(name, hierarchy)
-            }
-            columns[name] = declared
-        return self._changed(columns={**self.columns, **columns})
+            tree = declared_hierarchy(name, hierarchy)
+            columns[name] = self.columns[name].model_dump(exclude_unset=True) | {"hierarchy": tree}
+        return self._changed(columns=columns)
 
     def with_search(self, **settings: Any) -> Study:
         """Return the same study with other settings of [search].
@@ -358,19 +326,12 @@ class Study(Declaration):
         """Return the same study with single values changed, each by its path: `[(("channel", "delta"), 0.6)]`.
 
         Unlike with `with_settings`, a table replaces the old table. An empty table clears it.
-
-        Args:
-            values: pairs of the names that lead to a value, from its section on, and the value.
-
-        Returns:
-            A new study.
         """
         settings = self.model_dump(exclude_unset=True, warnings=False)
         for path, value in values:
             inside = settings
             for name in path[:-1]:
-                if not isinstance(inside.get(name), dict):
-                    inside[name] = {}
+                inside[name] = inside[name] if isinstance(inside.get(name), dict) else {}
                 inside = inside[name]
             inside[path[-1]] = value
         return Study(**settings)._like(self)
@@ -392,9 +353,7 @@ class Study(Declaration):
             elif isinstance(given, Mapping) and isinstance(held, Settings):
                 sections[name] = held.model_dump(exclude_unset=True) | dict(given)
             elif name == "columns" and isinstance(given, Mapping):  # whole columns, checked like those of a run file
-                changed = {
-                    column: settings.model_dump(exclude_none=True, warnings=False) for column, settings in given.items()
-                }
+                changed = {column: one.model_dump(exclude_none=True, warnings=False) for column, one in given.items()}
                 sections[name] = {**self.columns, **changed}
         return self._changed(**sections)
 
@@ -493,8 +452,7 @@ def read_kept(path: str | Path, run: str | Path | None = None) -> Study:
         note_unsealed(path.parent)
     study = read(path)
     if run is not None:
-        own = read(run)
-        return own.replace(search=study.search)
+        return read(run).replace(search=study.search)
     return study if known else _foreign(study)
 
 
