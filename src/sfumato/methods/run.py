@@ -57,10 +57,8 @@ class Checkpoint:
                 np.savez(stream, key=np.array(self._key), **state())
         except InputError as error:  # a full disk
             if not self._failed:
-                text = (
-                    f"the state of the search cannot be written; if it is killed, it cannot be resumed ({error.what})"
-                )
-                warnings.warn(text, SfumatoWarning, stacklevel=2)
+                text = "the state of the search cannot be written; if it is killed, it cannot be resumed"
+                warnings.warn(f"{text} ({error.what})", SfumatoWarning, stacklevel=2)
             self._failed = True
         ended = time.monotonic()
         self._next = ended + (max(self.every, SHARE * (ended - began)) if self.every else 0.0)

@@ -145,18 +145,14 @@ class SearchSettings(Settings):
                     expected=f"settings that the {self.system} system reads",
                     remedy=f'leave {name} out, or set system = "{SYSTEM_OF[name]}"',
                 )
-        if self.suppression is not None and self.suppression not in SUPPRESSION.get(self.system, ()):
-            raise StudyError(
-                f'suppression = "{self.suppression}" for {self.system}',
-                expected="one of: " + ", ".join(SUPPRESSION[self.system]),
-                remedy="leave suppression out",
-            )
-        if self.algorithm is not None and self.algorithm not in ALGORITHMS.get(self.system, ()):
-            raise StudyError(
-                f'algorithm = "{self.algorithm}" for {self.system}',
-                expected="one of: " + ", ".join(ALGORITHMS[self.system]),
-                remedy=f"leave algorithm out to take {ALGORITHMS[self.system][0]}",
-            )
+        for name, known, instead in (("suppression", SUPPRESSION, ""), ("algorithm", ALGORITHMS, " to take {}")):
+            stated = getattr(self, name)
+            if stated is not None and stated not in known.get(self.system, ()):
+                raise StudyError(
+                    f'{name} = "{stated}" for {self.system}',
+                    expected="one of: " + ", ".join(known[self.system]),
+                    remedy=f"leave {name} out{instead.format(known[self.system][0])}",
+                )
         return self
 
     @property
