@@ -17,7 +17,7 @@ from sfumato.base.text import number, percent
 from sfumato.decide.ask import Answer, ask
 from sfumato.decide.floor import BELOW, floor_levels, local_points
 from sfumato.errors import counted
-from sfumato.front import Front, Objective, Point
+from sfumato.front import Front, Point
 from sfumato.measures.registry import GENERAL_LOSS, K, known_measures
 from sfumato.report.audit_page import figures_of
 from sfumato.report.map_figures import distributions_figure, magnified_figure, matrix_figure, partitions_figure
@@ -33,11 +33,8 @@ Corner = tuple[float, float]  # loss in %, k
 
 def floor_edge(front: Front) -> list[Corner]:
     """Return the right edge of the lower bound, upwards. The bound of a k holds for every larger one."""
-    levels = sorted(floor_levels(front))
-    if not levels:
-        return []
-    corners = [(round(100 * share, 4), k) for k, share in levels]
-    return [*corners, (corners[-1][0], float(front.rows))]
+    corners = [(round(100 * share, 4), k) for k, share in sorted(floor_levels(front))]
+    return [*corners, (corners[-1][0], float(front.rows))] if corners else []
 
 
 def global_edge(front: Front) -> list[Corner]:
@@ -89,7 +86,7 @@ def bands_figure(front: Front) -> Markup | None:
         line={"color": ACCENT, "width": 1.5, "shape": "hv"},
         marker={"color": ACCENT, "size": 7},
     )
-    ticks = _ticks(top)
+    ticks = [step * 10**power for power in range(10) for step in (1, 2, 5) if step * 10**power <= top]
     return figure(
         [*band_traces(front), shown],
         {"title": "information loss, %", "range": [0, 104 * width]},
@@ -110,12 +107,6 @@ def _band(name: str, edge: Sequence[Corner], colour: str, shape: str) -> Trace:
     text = [f"{name}: k {number(k)}, {loss:g} %" for loss, k in edge]
     line = {"width": 0, "shape": shape}
     return scatter(x, y, "lines", name, text, line=line, fill="tozerox", fillcolor=colour)
-
-
-def _ticks(top: float) -> list[int]:
-    """Return 1, 2, 5, 10, 20, 50, … up to a k."""
-    ticks = [step * 10**power for power in range(10) for step in (1, 2, 5)]
-    return [tick for tick in ticks if tick <= top]
 
 
 FAINT = "#7f8b95"
@@ -140,18 +131,21 @@ def map_page(
         }
         for point in (front.points[i] for i in some)
     ]
+    lead = (
+        f"{counted(len(front.points), 'non-dominated generalization')} of {counted(front.rows, 'record')}: {front.how}."
+    )
+    lead += " No generalization of the lattice is better." if front.exact else ""
+    lead += f" {front.left_out_says}; they count as lost." if front.left_out else ""
     answer = ask(front, table=table)
+    others = [o for o in front.objectives[1:] if o.name != GENERAL_LOSS.name and len(front.objectives) < 3]
     pair = compare or _pair(front, answer, chosen)
     shown = _quarter(front) if chosen is None else chosen
-    privacy = _privacy(front)
+    privacy = next((objective for objective in front.objectives if objective.protects), None)
     return page(
         "map.html",
         title="Risk–utility map",
         version=__version__,
-        lead=f"{counted(len(front.points), 'non-dominated generalization')} of "
-        f"{counted(front.rows, 'record')}: {front.how}."
-        + (" No generalization of the lattice is better." if front.exact else "")
-        + (f" {front.left_out_says}; they count as lost." if front.left_out else ""),
+        lead=lead,
         picture=map_figure(front, words, answer, chosen),
         bands=bands_figure(front),
         presets=answer.presets,
@@ -166,11 +160,7 @@ def map_page(
         heads=[known_measures()[o.name].title for o in front.objectives],
         rows=rows,
         left_out=len(front.points) - len(rows),
-        pairs=[
-            pair_figure(front, o.name, chosen)
-            for o in front.objectives[1:]
-            if o.name != GENERAL_LOSS.name and len(front.objectives) < 3
-        ],
+        pairs=[pair_figure(front, o.name, chosen) for o in others],
     )
 
 
@@ -186,16 +176,12 @@ def map_figure(
     if answer is not None and answer.aim.privacy.name == first:
         traces += _stretches(answer)
     many = len(front.points)
-    second = _second(front)
+    second = next((o for o in front.objectives[1:] if o.protects), None) if front.objectives[0].protects else None
     marker: Trace = {"color": ACCENT, "size": 8 if many < 150 else 6 if many < 600 else 5}
     if second is not None:
+        bar = {"title": {"text": known_measures()[second.name].title}, "thickness": 12, "len": 0.75, "y": 0.38}
         values = [point.values[second.name] for point in front.points]
-        title = known_measures()[second.name].title
-        marker |= {
-            "color": values,
-            "colorscale": SHADES,
-            "colorbar": {"title": {"text": title}, "thickness": 12, "len": 0.75, "y": 0.38},
-        }
+        marker |= {"color": values, "colorscale": SHADES, "colorbar": bar}
     traces.append(
         scatter(
             [round(point.loss * 100, 4) for point in front.points],
@@ -228,7 +214,7 @@ def map_figure(
 def pair_figure(front: Front, name: str, chosen: int | None = None) -> Markup:
     """Return another objective against loss."""
     x, y = [point.loss * 100 for point in front.points], [point.values[name] for point in front.points]
-    text = [f"point {point.id}: {name} {number(point.values[name])}" for point in front.points]
+    text = [f"point {point.id}: {name} {number(value)}" for point, value in zip(front.points, y, strict=True)]
     traces = [scatter(x, y, "markers", "front", text, marker={"color": ACCENT, "size": 8})]
     if chosen is not None:
         traces.append(_chosen(front, name, chosen, f"point {chosen}"))
@@ -253,16 +239,6 @@ def _pair(front: Front, answer: Answer, chosen: int | None) -> tuple[int, int]:
 def _quarter(front: Front) -> int:
     """Return the point nearest to a loss of a quarter."""
     return min(front.points, key=lambda point: abs(point.loss - 0.25)).id
-
-
-def _privacy(front: Front) -> Objective | None:
-    protecting = [o for o in front.objectives if known_measures()[o.name].kind == "privacy"]
-    return protecting[0] if protecting else None
-
-
-def _second(front: Front) -> Objective | None:
-    protecting = [o for o in front.objectives if known_measures()[o.name].kind == "privacy"]
-    return protecting[1] if len(protecting) > 1 and protecting[0] == front.objectives[0] else None
 
 
 def _shape(answer: Answer) -> list[str]:
