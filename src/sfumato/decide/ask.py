@@ -22,13 +22,18 @@ from sfumato.decide.floor import BELOW, floor_at, floor_levels, with_floor_of
 from sfumato.decide.limits import Aim, Limits, choices, limit_example, limit_names
 from sfumato.decide.offers import Offer, Offers, offers_of, points_of, privacy_objective, with_suppression
 from sfumato.decide.pick import Choice, Preset, presets
-from sfumato.decide.questions import Asker, Question, Relaxation, binding, reach, relaxations
 from sfumato.decide.sentences import (
+    Asker,
     NothingWithinError,
+    Question,
+    Relaxation,
+    binding,
     candidate_clause,
     notes_of,
     order_warning,
     publish_command,
+    reach,
+    relaxations,
     table_of,
     uniqueness_warning,
     unreachable,
