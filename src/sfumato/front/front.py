@@ -180,6 +180,20 @@ def point_from(saved: Mapping[str, Any], read_plan: PlanReader) -> Point:
 
 
 FILES = ("front.json", "run.toml")
+KEPT = [
+    "system",
+    "algorithm",
+    "exact",
+    "evaluations",
+    "space",
+    "seconds",
+    "certificate",
+    "details",
+    "rows",
+    "left_out",
+    "fingerprint",
+    "tuples",
+]
 CLASSES = "classes.parquet"  # only fronts of recodings have it
 PRICES = "floor.parquet"  # only fronts with a lower bound have it
 PRICE_UNIT = 10**12  # the price of a suppressed record, in the unit of prices
@@ -464,38 +478,21 @@ class Front:
         Returns:
             A dictionary.
         """
-        return self._about() | {"points": [self._point_entries(point) for point in self.points]}
+        return self._about([self._point_entries(point) for point in self.points])
 
-    def _about(self) -> dict[str, Any]:
-        return {
-            "system": self.system,
-            "algorithm": self.algorithm,
-            "exact": self.exact,
-            "how": self.how,
-            "objectives": [objective.as_dict() for objective in self.objectives],
-            "points": [],
-            "evaluations": self.evaluations,
-            "space": self.space,
-            "seconds": self.seconds,
-            "certificate": dict(self.certificate),
-            "details": dict(self.details),
-            "rows": self.rows,
-            **({} if self.units is None else {"units": self.units}),
-            "left_out": self.left_out,
-            "fingerprint": self.fingerprint,
-            "tuples": self.tuples,
-            "stages": [dict(stage) for stage in self.stages],
-        }
+    def _about(self, points: Sequence[Mapping[str, object]]) -> dict[str, object]:
+        kept = {name: getattr(self, name) for name in KEPT}
+        units = {} if self.units is None else {"units": self.units}
+        objectives = [objective.as_dict() for objective in self.objectives]
+        return kept | units | {"how": self.how, "objectives": objectives, "points": points, "stages": list(self.stages)}
 
     def _point_entries(self, point: Point) -> dict[str, Any]:
         """Return a point as JSON, with the parts of its loss if records were recoded or suppressed."""
-        if not self.recodes:
-            return point.as_dict()
         source = self.rows + self.left_out
         gone, missing = point.suppressed / source, self.left_out / source
-        kept = max(point.loss - gone - missing, 0.0)
-        parts = {GENERALIZATION_LOSS.name: kept, SUPPRESSION_LOSS.name: gone}
-        return point.as_dict() | parts | ({"left_out_loss": missing} if missing else {})
+        parts = {GENERALIZATION_LOSS.name: max(point.loss - gone - missing, 0.0), SUPPRESSION_LOSS.name: gone}
+        parts |= {"left_out_loss": missing} if missing else {}
+        return point.as_dict() | (parts if self.recodes else {})
 
     def save(self, folder: str | Path, replace: bool = False) -> Path:
         """Write the front as a new folder with front.json and the run file, completely or not at all.
@@ -511,8 +508,8 @@ class Front:
         """
         folder = Path(folder).absolute()
         with new_folder(folder, replace=replace and (folder / FILES[0]).is_file()) as inside:
-            about = self._about() | {"points": [point.saved() for point in self.points]}
-            about |= {"others": [dict(other) for other in self.others], "versions": versions(self.study.engine)}
+            about = self._about([point.saved() for point in self.points])
+            about |= {"others": list(self.others), "versions": versions(self.study.engine)}
             (inside / FILES[0]).write_text(json_lines(about), "utf-8")
             (inside / FILES[1]).write_text(self.study.as_toml(), "utf-8")
             if self.classes is not None and self.classes.readable:
@@ -551,24 +548,13 @@ def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run
             study=study,
             objectives=objectives,
             points=points,
-            algorithm=about["algorithm"],
-            exact=about["exact"],
-            evaluations=about["evaluations"],
-            space=about["space"],
-            seconds=about["seconds"],
-            fingerprint=about["fingerprint"],
-            rows=about["rows"],
             units=about.get("units"),
-            left_out=about["left_out"],
-            certificate=about["certificate"],
             others=tuple(about["others"]),
-            system=about["system"],
-            details=about["details"],
             found_how="" if METHODS[about["system"]].recodes else about["how"],
-            tuples=about["tuples"],
             stages=tuple(about["stages"]),
             classes=Histograms.read(folder / CLASSES) if (folder / CLASSES).is_file() else None,
             prices=_prices(folder / PRICES) if (folder / PRICES).is_file() else {},
+            **{name: about[name] for name in KEPT},
         )
     except InputError as error:
         if error.what.startswith(str(folder)):  # it names the file
