@@ -180,20 +180,8 @@ def point_from(saved: Mapping[str, Any], read_plan: PlanReader) -> Point:
 
 
 FILES = ("front.json", "run.toml")
-KEPT = [
-    "system",
-    "algorithm",
-    "exact",
-    "evaluations",
-    "space",
-    "seconds",
-    "certificate",
-    "details",
-    "rows",
-    "left_out",
-    "fingerprint",
-    "tuples",
-]
+KEPT = ["system", "algorithm", "exact", "evaluations", "space", "seconds", "certificate", "details", "rows", "left_out"]
+KEPT += ["fingerprint", "tuples"]  # fields that are written as they are
 CLASSES = "classes.parquet"  # only fronts of recodings have it
 PRICES = "floor.parquet"  # only fronts with a lower bound have it
 PRICE_UNIT = 10**12  # the price of a suppressed record, in the unit of prices
