@@ -147,7 +147,7 @@ class Point:
         endless = [name for name, value in self.values.items() if not math.isfinite(value)]
         return self._entries() | self.plan.entries() | ({"infinite": endless} if endless else {})
 
-    def saved(self) -> dict[str, Any]:
+    def saved(self) -> dict[str, object]:
         """Return all that is needed to restore the point."""
         return self._entries() | self.plan.saved()
 
@@ -257,7 +257,7 @@ class Front:
         Returns:
             A frame.
         """
-        columns: dict[str, list[Any]] = {"point": [point.id for point in self.points]}
+        columns: dict[str, list[object]] = {"point": [point.id for point in self.points]}
         for name in self.points[0].values if self.points else ():
             columns[name] = [float(point.values[name]) for point in self.points]
         columns["loss"] = [point.loss for point in self.points]
@@ -401,7 +401,7 @@ class Front:
     @cached_property
     def recoding_of(self) -> tuple[int, ...]:
         """The recoding of each point, numbered in the order of the points. Several points may share one."""
-        numbers: dict[tuple[Any, ...], int] = {}
+        numbers: dict[tuple[object, ...], int] = {}
         return tuple(numbers.setdefault(p.plan.rank, len(numbers)) for p in self.points)
 
     def with_classes(self, table: FrequencyTable) -> Front:
@@ -474,7 +474,7 @@ class Front:
         objectives = [objective.as_dict() for objective in self.objectives]
         return kept | units | {"how": self.how, "objectives": objectives, "points": points, "stages": list(self.stages)}
 
-    def _point_entries(self, point: Point) -> dict[str, Any]:
+    def _point_entries(self, point: Point) -> dict[str, object]:
         """Return a point as JSON, with the parts of its loss if records were recoded or suppressed."""
         source = self.rows + self.left_out
         gone, missing = point.suppressed / source, self.left_out / source

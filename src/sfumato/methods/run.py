@@ -99,7 +99,7 @@ class Series:
 
     def __init__(self, whole: State, resume: bool) -> None:
         self.whole = whole
-        self.parts: dict[str, Any] = dict((whole.load() or {}) if resume else {})
+        self.parts: dict[str, object] = dict((whole.load() or {}) if resume else {})
         self._count = 0
 
     def next(self) -> State:
@@ -126,7 +126,7 @@ class _Member:
         """Record the end of the search: its result is kept until the larger one ends."""
         self._series.parts |= self._named()
 
-    def _named(self) -> dict[str, Any]:
+    def _named(self) -> dict[str, object]:
         return {self._prefix + name: part for name, part in self._state().items()}
 
 

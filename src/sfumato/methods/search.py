@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from sfumato.auditing.units import unstated_notes
 from sfumato.base.compiled import need_compiler
@@ -46,7 +45,7 @@ def search(
     checkpoint: str | Path | None = None,
     resume: bool = False,
     live: Live | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> Front:
     """Find the front of a study, by the system that it names.
 

@@ -112,6 +112,6 @@ def times_bound(manifest: Mapping[str, Any], loss: float, bound: float) -> float
     return entered[0] / entered[1] if entered[1] > 0 else None
 
 
-def without_left_out(manifest: Mapping[str, Any]) -> str:
+def without_left_out(manifest: Mapping[str, object]) -> str:
     """Return a clause that names the records excluded from a ratio to a lower bound."""
     return " without the records left out because of missing values" if manifest["left_out"] else ""

@@ -61,8 +61,8 @@ class Finding:
         """Return the acceptance that covers the finding, if there is one."""
         return next((a for a in given if a.rule == self.rule and a.column == self.column), None)
 
-    def as_dict(self) -> dict[str, Any]:
-        described: dict[str, Any] = {"rule": str(self.rule), "what": self.what}
+    def as_dict(self) -> dict[str, object]:
+        described: dict[str, object] = {"rule": str(self.rule), "what": self.what}
         described |= {"column": self.column} if self.column is not None else {}
         return described | ({"figures": dict(self.figures)} if self.figures else {})
 
@@ -74,7 +74,7 @@ class PolicyError(UnreachableError):
         super().__init__(what, expected=expected, remedy=remedy)
         self.findings = tuple(findings)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return super().as_dict() | {"findings": [f.as_dict() | {"key": f.key} for f in self.findings]}
 
 
@@ -376,7 +376,7 @@ def _not_covered(finding: Finding, inherited: Sequence[Inherited]) -> str:
     return f" The reason given for the release it comes from does not cover this: {'; '.join(before.worse(finding))}."
 
 
-def accepted_findings(findings: Sequence[Finding], given: Sequence[Acceptance]) -> list[dict[str, Any]]:
+def accepted_findings(findings: Sequence[Finding], given: Sequence[Acceptance]) -> list[dict[str, object]]:
     """Return the accepted findings, each with its reason, for the reports and the manifest."""
     pairs = [(finding, finding.accepted(given)) for finding in findings]
     return [finding.as_dict() | {"reason": accepted.reason} for finding, accepted in pairs if accepted is not None]

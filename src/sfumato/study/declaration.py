@@ -277,7 +277,7 @@ class Declaration(Settings):
 Names = str | Sequence[str]
 
 
-def declared_columns(lists: Mapping[Role, Names], columns: Mapping[str, Any]) -> dict[str, Any]:
+def declared_columns(lists: Mapping[Role, Names], columns: Mapping[str, object]) -> dict[str, object]:
     """Return the columns of a study from lists of names by role, and those that are declared one by one.
 
     >>> declared_columns({Role.SENSITIVE: "ill", Role.DROP: ["name", "phone"]}, {})
@@ -299,8 +299,7 @@ def declared_columns(lists: Mapping[Role, Names], columns: Mapping[str, Any]) ->
 
 def table_settings(table: object, settings: Settings | Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the [data] section of a study of a table: one in memory, or a path."""
-    kept: dict[str, Any] = settings.model_dump(exclude_unset=True) if isinstance(settings, Settings) else dict(settings)
-    kept.update(given)
+    kept = {**(settings.model_dump(exclude_unset=True) if isinstance(settings, Settings) else settings), **given}
     if table is None:
         return kept
     if is_frame(table):

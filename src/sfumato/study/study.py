@@ -20,7 +20,7 @@ from sfumato.data.open import open_source
 from sfumato.data.save_frame import write_frame
 from sfumato.data.settings import FOREIGN, IN_MEMORY, DataSettings, Missing, Role, located
 from sfumato.errors import SfumatoError, StudyError, counted, nearest
-from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths
+from sfumato.hierarchies.recipes import Declared, HierarchyFile, HierarchyPaths
 from sfumato.study.declaration import (
     Declaration,
     Names,
@@ -66,7 +66,7 @@ def study_card(title: str, columns: Mapping[str, ColumnSettings]) -> str:
     return card(study_line(title, columns), ["column", "role", "hierarchy"], some(rows, 24), parts_picture(roles))
 
 
-def _tree_line(tree: Any) -> str:
+def _tree_line(tree: Declared | None) -> str:
     if isinstance(tree, HierarchyPaths):
         return f"given, {counted(len(tree.paths[0]), 'level')}"
     if isinstance(tree, str | HierarchyFile):
@@ -244,7 +244,7 @@ class Study(Declaration):
         bare._frame = None
         return bare
 
-    def with_hierarchies(self, given: Mapping[str, Any] | None = None, /, **named: Any) -> Study:
+    def with_hierarchies(self, given: Mapping[str, object] | None = None, /, **named: object) -> Study:
         """Return the same study with hierarchies for some columns.
 
         A hierarchy is the path of a file, a recipe (`sf.intervals(5, 10, 20)`, `sf.prefixes()`), a `Hierarchy`, a table
@@ -270,7 +270,7 @@ class Study(Declaration):
             columns[name] = self.columns[name].model_dump(exclude_unset=True) | {"hierarchy": tree}
         return self._changed(columns=columns)
 
-    def with_search(self, **settings: Any) -> Study:
+    def with_search(self, **settings: object) -> Study:
         """Return the same study with other settings of [search].
 
         With another system, the settings that only the old system reads are left out.
@@ -311,7 +311,7 @@ class Study(Declaration):
         """
         return self.replace(policy={"accept": (*self.policy.accept, *accepted)})
 
-    def with_settings(self, settings: Mapping[str, Any]) -> Study:
+    def with_settings(self, settings: Mapping[str, object]) -> Study:
         """Return the same study with some settings changed: `{"channel": {"delta": 0.6}}`.
 
         Args:
@@ -322,7 +322,7 @@ class Study(Declaration):
         """
         return Study(**_merged(self.model_dump(exclude_unset=True, warnings=False), settings))._like(self)
 
-    def with_values(self, values: Sequence[tuple[Sequence[str], Any]]) -> Study:
+    def with_values(self, values: Sequence[tuple[Sequence[str], object]]) -> Study:
         """Return the same study with single values changed, each by its path: `[(("channel", "delta"), 0.6)]`.
 
         Unlike with `with_settings`, a table replaces the old table. An empty table clears it.
@@ -336,7 +336,7 @@ class Study(Declaration):
             inside[path[-1]] = value
         return Study(**settings)._like(self)
 
-    def replace(self, **sections: Any) -> Study:
+    def replace(self, **sections: object) -> Study:
         """Return the same study with changed sections: `study.replace(channel={"delta": 0.6}, engine="spark")`.
 
         Args:
@@ -357,7 +357,7 @@ class Study(Declaration):
                 sections[name] = {**self.columns, **changed}
         return self._changed(**sections)
 
-    def _changed(self, **sections: Any) -> Study:
+    def _changed(self, **sections: object) -> Study:
         """Return a copy with other sections, which are checked like those of a run file."""
         kept = {name: getattr(self, name) for name in self.model_fields_set}
         return Study(**(kept | sections))._like(self)
@@ -375,7 +375,7 @@ class Study(Declaration):
         return self
 
 
-def _merged(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(one: Mapping[str, Any], two: Mapping[str, object]) -> dict[str, Any]:
     """Return the entries of both, also inside sections. The second's value is taken where both have one."""
     both = dict(one)
     for name, value in two.items():
