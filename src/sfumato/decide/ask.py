@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -294,28 +294,21 @@ def ask(
             expected="a front whose points have a k",
             remedy=f"pick, which knows the limits {', '.join(limit_names(front))}: {limit_example(front)}",
         )
-    usual = searched_limit(front)
-    limits = Limits(front.persons, max_loss, usual if max_suppression is None else max_suppression, min_k, min_l)
-    aim = _aim(front, limits, prefer)
+    allowed = searched_limit(front) if max_suppression is None else max_suppression
+    limits = Limits(front.persons, max_loss, allowed, min_k, min_l)
     other = study_for(front, limits) if takes_seconds(front) else None
     if search is None or other is None:
-        return _answer(front, limits, aim, table, folder)
+        return _answer(front, limits, prefer, table, folder)
 
     def by_search() -> Answer:
         known = table_of(front) if table is None else table
-        return ask(
-            with_floor_of(search(other, table=known), front),
-            max_loss=max_loss,
-            max_suppression=other.search.max_suppression,
-            min_k=min_k,
-            min_l=min_l,
-            prefer=prefer,
-            table=known,
-            folder=None if folder is None else searched_folder(folder, limits.max_suppression),
-        )
+        found = with_floor_of(search(other, table=known), front)
+        within = replace(limits, rows=found.persons, max_suppression=other.search.max_suppression)
+        below = None if folder is None else searched_folder(folder, limits.max_suppression)
+        return _answer(found, within, prefer, known, below)
 
     try:
-        return _answer(front, limits, aim, table, folder, by_search)
+        return _answer(front, limits, prefer, table, folder, by_search)
     except (OutsideError, NothingWithinError):
         return by_search()
 
@@ -323,13 +316,13 @@ def ask(
 def _answer(
     front: Front,
     limits: Limits,
-    aim: Aim,
+    prefer: str | None,
     table: FrequencyTable | None,
     folder: Path | None,
     by_search: Callable[[], Answer] | None = None,
 ) -> Answer:
     """Return the answer from the recodings of a front."""
-    usual = searched_limit(front)
+    usual, aim = searched_limit(front), _aim(front, limits, prefer)
     offers = _offers(front, limits, aim, usual, folder)
     within = limits.met(offers)
     best = _best(front, offers, limits, aim)

@@ -194,11 +194,7 @@ def map_figure(
         )
     )
     if first == K.name:
-        ends = [(0.0, front.points[0].values[first], "raw table")] if front.points[0].loss == 0 else []
-        ends.append((100.0, front.rows, "everything hidden"))
-        marker = {"color": "#1f2933", "size": 11, "symbol": "square-open", "line": {"width": 2}}
-        x, y, text = (list(part) for part in zip(*ends, strict=True))
-        traces.append(scatter(x, y, "markers", "the two extremes", text, marker=marker))
+        traces.append(_extremes(front))
     if chosen is not None:
         traces.append(_chosen(front, first, chosen, f"chosen: point {chosen}"))
     scale = known_measures()[first].scale
@@ -209,6 +205,15 @@ def map_figure(
         "map",
         height=480,
     )
+
+
+def _extremes(front: Front) -> Trace:
+    """Return the raw table, if it is a point, and the release without any record."""
+    first = front.points[0]
+    ends = [(0.0, first.values[K.name], "raw table")] if first.loss == 0 else []
+    x, y, text = (list(part) for part in zip(*ends, (100.0, front.rows, "everything hidden"), strict=True))
+    marker = {"color": "#1f2933", "size": 11, "symbol": "square-open", "line": {"width": 2}}
+    return scatter(x, y, "markers", "the two extremes", text, marker=marker)
 
 
 def pair_figure(front: Front, name: str, chosen: int | None = None) -> Markup:

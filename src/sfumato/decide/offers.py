@@ -88,20 +88,10 @@ class Offers:
 
     def at(self, position: int, privacy: Objective) -> Offer:
         """Return the candidate at a position, with its value of an objective."""
-        mean = float(self.weighted_k[position])
-        return Offer(
-            point=int(self.point[position]),
-            searched=bool(self.searched[position]),
-            k=int(self.k[position]),
-            l=int(self.l[position]) if self.l[position] > 0 else None,
-            weighted_k=mean if np.isfinite(mean) else None,
-            loss=float(self.loss[position]),
-            suppressed=int(self.suppressed[position]),
-            suppression=float(self.suppression[position]),
-            suppress_below=int(self.suppress_below[position]),
-            diversity_below=int(self.diversity_below[position]),
-            value=float(self.values(privacy)[position]),
-        )
+        own = {f.name: getattr(self, f.name)[position].item() for f in fields(Offer) if f.name != "value"}
+        own["l"] = own["l"] if own["l"] > 0 else None
+        own["weighted_k"] = own["weighted_k"] if np.isfinite(own["weighted_k"]) else None
+        return Offer(**own, value=float(self.values(privacy)[position]))
 
 
 def privacy_objective(front: Front, zero: bool, both: bool) -> Objective:

@@ -141,32 +141,26 @@ def join_releases(
     `holder` is the SQL of the person or household that a row belongs to, if rows are not people.
     """
     pair = SideBySide(engine, source, first.within(source.names), second.within(source.names), holder)
-    pair.read(known, key)
-    pair.show()
-    pair.suppress()
+    pair.fill(known, key)
     people, both, single, smallest, small = _classes(pair, k)
-    exact = _exact_values(pair)
     linked, linked_affected, counted = links(pair)
-    affected = pair.number(f"SELECT {pair.people('f = 1')} FROM ledger_seen")
-    first_adds = _columns_add(pair, "a", pair.first, pair.second) or _presence_adds(pair, "a", "b")
-    second_adds = _columns_add(pair, "b", pair.second, pair.first) or _presence_adds(pair, "b", "a")
     joint = Joint(
         people=people,
         both=both,
         single=single,
         smallest=smallest,
         small=small,
-        exact=exact,
+        exact=_exact_values(pair),
         alike=_alike(pair, l) if l > 1 else {},
         unique=_uniques(pair),
-        affected=affected,
+        affected=pair.number(f"SELECT {pair.people('f = 1')} FROM ledger_seen"),
         linked=linked,
         linked_affected=linked_affected,
         rows=both if pair.holder is None else pair.number("SELECT sum(n) FROM ledger_seen WHERE ia + ib = 2"),
         counted=counted,
         linking=linking(pair),
-        first_adds=first_adds,
-        second_adds=second_adds,
+        first_adds=_columns_add(pair, "a", pair.first, pair.second) or _presence_adds(pair, "a", "b"),
+        second_adds=_columns_add(pair, "b", pair.second, pair.first) or _presence_adds(pair, "b", "a"),
     )
     pair.drop()
     return joint

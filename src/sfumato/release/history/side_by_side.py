@@ -164,7 +164,13 @@ class SideBySide:
     def listed(self, letters: str, numbers: Sequence[int] | range | None = None, prefix: str = "") -> list[str]:
         return [f"{prefix}{letter}{i}" for letter in letters for i in (self.span if numbers is None else numbers)]
 
-    def read(self, known: HashedRows | None, key: str) -> None:
+    def fill(self, known: HashedRows | None, key: str) -> None:
+        """Make the tables. `known` are the rows of the first release if there are new rows now."""
+        self._read(known, key)
+        self._show()
+        self._suppress()
+
+    def _read(self, known: HashedRows | None, key: str) -> None:
         """Read the relevant cells in one scan and count equal rows. Mark rows that the first release lacks."""
         cells = [f"{cell_sql(self.source, name)} AS k{i}" for i, name in enumerate(self.names)]
         cells += [f"{cell_sql(self.source, name)} AS s{i}" for i, name in enumerate(self.sensitive)]
@@ -227,7 +233,7 @@ class SideBySide:
             return ""
         return f"x{side}.l{description.division.columns.index(self.names[i])}"
 
-    def show(self) -> None:
+    def _show(self) -> None:
         """Compute the groups of each person in the two files, before any record is suppressed."""
         for i, name in enumerate(self.names):
             values = [str(row[0]) for row in self.engine.rows(f"SELECT DISTINCT k{i} FROM ledger_people ORDER BY k{i}")]
@@ -278,7 +284,7 @@ class SideBySide:
         )
         return overlap_labels(*held)
 
-    def suppress(self) -> None:
+    def _suppress(self) -> None:
         """Compute who is in which file. Suppressed classes are counted as their release counted them."""
         present, joins = [], []
         for side, description in (("a", self.first), ("b", self.second)):
