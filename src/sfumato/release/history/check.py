@@ -21,11 +21,18 @@ from sfumato.base.text import percent
 from sfumato.data.engine import Engine
 from sfumato.data.source import Source
 from sfumato.errors import counted, shortened
-from sfumato.release.history.compare import Joint, join_releases
+from sfumato.release.history.compare import (
+    Joint,
+    Places,
+    Reports,
+    add_up,
+    compare_places,
+    hashed_pairs,
+    join_releases,
+)
 from sfumato.release.history.description import Description
 from sfumato.release.history.ledger import RELEASED, WITHDRAWN, Entry, Ledger, at_the_same_time, now
 from sfumato.release.history.people import HashedRows, hashed_rows, own_hashes, recognize, sketches
-from sfumato.release.history.repeated import Places, Reports, add_up, compare_places, hashed_pairs
 from sfumato.release.policy import Finding, refuse_unaccepted
 from sfumato.study import Study
 from sfumato.study.sections import PolicySettings
