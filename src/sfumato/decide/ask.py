@@ -72,11 +72,6 @@ def study_for(front: Front, limits: Limits) -> Study | None:
     return None if study is front.study else study
 
 
-def takes_seconds(front: Front) -> bool:
-    """Return whether a search like that of a front takes seconds: it was complete and evaluated few nodes."""
-    return front.exact and METHODS[front.system].levels and front.evaluations * (front.tuples or front.rows) <= QUICK
-
-
 def searched_folder(folder: Path, max_suppression: float) -> Path:
     """Return the folder in which the command that searches with another limit writes its front."""
     return folder.with_name(f"{folder.name}-suppression-{max_suppression:g}")
@@ -296,7 +291,9 @@ def ask(
         )
     allowed = searched_limit(front) if max_suppression is None else max_suppression
     limits = Limits(front.persons, max_loss, allowed, min_k, min_l)
-    other = study_for(front, limits) if takes_seconds(front) else None
+    # A search takes seconds if that of the front was complete and evaluated few nodes.
+    quick = front.exact and front.evaluations * (front.tuples or front.rows) <= QUICK
+    other = study_for(front, limits) if quick and METHODS[front.system].levels else None
     if search is None or other is None:
         return _answer(front, limits, prefer, table, folder)
 

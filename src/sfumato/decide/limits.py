@@ -165,7 +165,8 @@ class Aim:
         if not len(places):
             return None
         some = offers.some(places)
-        gain = _balance(some) if self.both else self.gain(some)
+        balance = (logs / max(logs.max(), 1e-9) for logs in _logs(some))
+        gain = np.asarray(sum(balance)) if self.both else self.gain(some)
         # Losses equal to 12 digits are ties, because the same loss may be summed in another order.
         # Ties go to a point that the search evaluated, then to the first.
         loss = np.round(some.loss, 12)
@@ -176,11 +177,6 @@ class Aim:
 
 def _logs(offers: Offers) -> tuple[Floats, Floats]:
     return np.log(np.maximum(offers.k, 1)), np.log(np.maximum(offers.l, 1))
-
-
-def _balance(offers: Offers) -> Floats:
-    """Return the sum of log k and log ℓ, each as a share of its highest value."""
-    return np.asarray(sum(logs / max(logs.max(), 1e-9) for logs in _logs(offers)))
 
 
 def choices(offers: Offers, within: Flags, privacy: Objective) -> list[Offer]:

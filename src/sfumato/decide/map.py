@@ -118,7 +118,9 @@ def map_page(
     front: Front, table: FrequencyTable, chosen: int | None = None, compare: tuple[int, int] | None = None
 ) -> str:
     """Return the page of a map."""
-    some = _some(front, chosen)
+    # The points that are listed in full: all, or an even selection of them and the chosen one.
+    even = np.linspace(0, len(front.points) - 1, min(MOST_ROWS, len(front.points))).astype(np.int64)
+    some = sorted({*even.tolist(), *([] if chosen is None else [front.point(chosen).id])})
     words = {i: front.points[i].recoding_plan.words(table) for i in some}
     rows = [
         {
@@ -224,12 +226,6 @@ def pair_figure(front: Front, name: str, chosen: int | None = None) -> Markup:
     if chosen is not None:
         traces.append(_chosen(front, name, chosen, f"point {chosen}"))
     return figure(traces, {"title": "information loss, %"}, {"title": known_measures()[name].title}, f"map-{name}")
-
-
-def _some(front: Front, chosen: int | None) -> list[int]:
-    """Return the points that are listed in full: all, or an even selection of them and the chosen one."""
-    even = np.linspace(0, len(front.points) - 1, min(MOST_ROWS, len(front.points))).astype(np.int64)
-    return sorted({*even.tolist(), *([] if chosen is None else [front.point(chosen).id])})
 
 
 def _pair(front: Front, answer: Answer, chosen: int | None) -> tuple[int, int]:

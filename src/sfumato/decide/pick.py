@@ -105,7 +105,9 @@ def pick(front: Front, *, knee: bool = False, point: int | None = None, **limits
 
 
 def _within(front: Front, limits: Sequence[Goal]) -> Choice:
-    known, privacy, cost = figures(front), _privacy(front), _cost_name(front)
+    known, privacy = figures(front), _privacy(front)
+    # the cost objective of the method, otherwise the loss
+    cost = next((objective.name for objective in front.objectives if objective.privacy is False), "loss")
     met = [limit.met(known[limit.figure]) for limit in limits]
     if not np.all(met, axis=0).any():
         raise _unreachable(limits, known)
@@ -160,11 +162,6 @@ def _limit(front: Front, name: str, value: float) -> Goal:
 
 def _privacy(front: Front) -> Objective | None:
     return next((objective for objective in front.objectives if objective.protects), None)
-
-
-def _cost_name(front: Front) -> str:
-    """Return the cost of a point: the cost objective of its method, otherwise its loss."""
-    return next((objective.name for objective in front.objectives if objective.privacy is False), "loss")
 
 
 def _unreachable(limits: Sequence[Goal], known: Mapping[str, Floats]) -> UnreachableError:

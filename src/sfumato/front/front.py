@@ -184,6 +184,7 @@ KEPT = ["system", "algorithm", "exact", "evaluations", "space", "seconds", "cert
 KEPT += ["fingerprint", "tuples"]  # fields that are written as they are
 CLASSES = "classes.parquet"  # only fronts of recodings have it
 PRICES = "floor.parquet"  # only fronts with a lower bound have it
+EXPECTED_PRICES = "the floor of a front that sfumato search wrote"
 PRICE_UNIT = 10**12  # the price of a suppressed record, in the unit of prices
 PACKAGES = ("duckdb", "numba", "numpy", "pyarrow")
 UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OSError, OverflowError, RecursionError, IndexError)
@@ -528,7 +529,8 @@ def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run
     study = read_kept(folder / "run.toml", run)
     try:
         about = read_json(folder / "front.json", expected="a file that sfumato search wrote")
-        read_plan = plan_reader(about["system"])
+        read_plan, floor = plan_reader(about["system"]), folder / PRICES
+        prices = read_numbers(floor, expected=EXPECTED_PRICES) if floor.is_file() else {}
         points = tuple(point_from(saved, read_plan) for saved in about["points"])
         objectives = tuple(Objective(**saved) for saved in about["objectives"])
         _check_points(points, objectives, about)
@@ -541,7 +543,7 @@ def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run
             found_how="" if METHODS[about["system"]].recodes else about["how"],
             stages=tuple(about["stages"]),
             classes=Histograms.read(folder / CLASSES) if (folder / CLASSES).is_file() else None,
-            prices=_prices(folder / PRICES) if (folder / PRICES).is_file() else {},
+            prices={int(name.removeprefix(K.name)): own for name, own in prices.items()},
             **{name: about[name] for name in KEPT},
         )
     except InputError as error:
@@ -556,11 +558,6 @@ def versions(engine: str = "duckdb") -> dict[str, str]:
     """Return the versions of the software that did the work."""
     packages = (*PACKAGES, *(["pyspark"] if engine == "spark" else []))
     return {"sfumato": __version__, "python": platform.python_version()} | {name: version(name) for name in packages}
-
-
-def _prices(path: Path) -> dict[int, Counts64]:
-    columns = read_numbers(path, expected="the floor of a front that sfumato search wrote")
-    return {int(name.removeprefix(K.name)): prices for name, prices in columns.items()}
 
 
 def _check_points(points: Sequence[Point], objectives: Sequence[Objective], about: Mapping[str, Any]) -> None:

@@ -58,14 +58,6 @@ def study_line(title: str, columns: Mapping[str, ColumnSettings]) -> str:
     return f"Study of {title}: {', '.join(parts) or 'no columns declared'}"
 
 
-def study_card(title: str, columns: Mapping[str, ColumnSettings]) -> str:
-    """Return the columns with their roles and hierarchies, as HTML."""
-    rows = [[name, str(column.role), _tree_line(column.hierarchy)] for name, column in columns.items()]
-    given = [column.role for column in columns.values()]
-    roles = [(str(role).replace("_", "-"), float(given.count(role))) for role in Role]
-    return card(study_line(title, columns), ["column", "role", "hierarchy"], some(rows, 24), parts_picture(roles))
-
-
 def _tree_line(tree: Declared | None) -> str:
     if isinstance(tree, HierarchyPaths):
         return f"given, {counted(len(tree.paths[0]), 'level')}"
@@ -79,15 +71,18 @@ def located_settings(study: Declaration) -> dict[str, Any]:
     settings = study.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     settings = {"version": study.version} | settings
     settings["data"]["path"] = located(study.data.path, study.folder)
-    for name, given in (("data", study.data), ("population", study.population)):
-        if given is not None and given.password_file is not None:
-            settings[name]["password_file"] = str((study.folder / given.password_file).absolute())
-        if given is not None and given.codebook not in (None, FOREIGN):
-            settings[name]["codebook"] = str((study.folder / str(given.codebook)).absolute())
+
+    def there(path: object) -> str:
+        return str((study.folder / str(path)).absolute())
+
+    for name in ("data", "population"):
+        for key in ("password_file", "codebook"):
+            if settings.get(name, {}).get(key, FOREIGN) != FOREIGN:
+                settings[name][key] = there(settings[name][key])
     if study.population is not None:
         settings["population"]["path"] = located(study.population.path, study.folder)
     if study.channel.prior is not None:
-        settings["channel"]["prior"] = str((study.folder / study.channel.prior).absolute())
+        settings["channel"]["prior"] = there(study.channel.prior)
     for given in settings.get("groups", {}).get("auxiliary", ()):
         given["path"] = located(given["path"], study.folder)
     for name, column in settings.get("columns", {}).items():
@@ -95,9 +90,9 @@ def located_settings(study: Declaration) -> dict[str, Any]:
         if FOREIGN in (tree, getattr(tree, "path", None)):
             continue
         if isinstance(tree, str):
-            column["hierarchy"] = str((study.folder / tree).absolute())
+            column["hierarchy"] = there(tree)
         elif isinstance(tree, HierarchyFile):
-            column["hierarchy"]["path"] = str((study.folder / tree.path).absolute())
+            column["hierarchy"]["path"] = there(tree.path)
     return settings
 
 
@@ -192,7 +187,9 @@ class Study(Declaration):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        return study_card(self.title, self.columns)
+        rows = [[name, str(column.role), _tree_line(column.hierarchy)] for name, column in self.columns.items()]
+        counts = [(str(role).replace("_", "-"), float(len(self.named(role)))) for role in Role]
+        return card(repr(self)[1:-1], ["column", "role", "hierarchy"], some(rows, 24), parts_picture(counts))
 
     def save(self, folder: str | Path) -> Path:
         """Write the study to a new folder that only its owner can read, and return its run file.

@@ -21,15 +21,7 @@ from sfumato.base.text import percent
 from sfumato.data.engine import Engine
 from sfumato.data.source import Source
 from sfumato.errors import counted, shortened
-from sfumato.release.history.compare import (
-    Joint,
-    Places,
-    Reports,
-    add_up,
-    compare_places,
-    hashed_pairs,
-    join_releases,
-)
+from sfumato.release.history.compare import Joint, Places, Reports, add_up, compare_places, hashed_pairs, join_releases
 from sfumato.release.history.description import Description
 from sfumato.release.history.ledger import RELEASED, WITHDRAWN, Entry, Ledger, at_the_same_time, now
 from sfumato.release.history.people import HashedRows, hashed_rows, own_hashes, recognize, sketches
@@ -162,11 +154,11 @@ def _matches(engine: Engine, source: Source, key: str, entry: Entry, earlier: Se
         if other.source == entry.source:
             matches.append(Match(other))
             continue
-        seen = recognize(other.sketches, entry.sketches)
+        names, rewritten = recognize(other.sketches, entry.sketches)
         for rows in other.rows:
-            if not set(rows.columns) <= set(seen.columns):
+            if not set(rows.columns) <= set(names):
                 continue
-            columns = tuple(seen.columns[name] for name in rows.columns)
+            columns = tuple(names[name] for name in rows.columns)
             if columns not in hashed:
                 hashed[columns] = hashed_rows(engine, source, columns, key)
             own = hashed[columns]
@@ -174,9 +166,8 @@ def _matches(engine: Engine, source: Source, key: str, entry: Entry, earlier: Se
                 shared = rows.shared(own)
                 common = round(shared * min(rows.rows, own.rows))
                 known = replace(rows, columns=columns) if rows.whole else None
-                renamed = tuple(old for old, new in seen.columns.items() if old != new)
-                counts = own.rows - common, rows.rows - common
-                matches.append(Match(other, shared, known, *counts, renamed, seen.rewritten))
+                renamed = tuple(old for old, new in names.items() if old != new)
+                matches.append(Match(other, shared, known, own.rows - common, rows.rows - common, renamed, rewritten))
                 break
     return matches
 
