@@ -30,7 +30,7 @@ NOTHING = "nothing suppressed"
 
 
 @dataclass(frozen=True)
-class Goal:
+class Limit:
     """A figure with its better direction and the limit that it must keep: `min_k` of 5, `max_loss` of 0.3.
 
     A value may miss the limit by the `tolerance`, a share of it.
@@ -86,7 +86,7 @@ class Limits:
     def __post_init__(self) -> None:
         for name, value in self.as_dict().items():
             if value is not None:
-                Goal(name, value)  # raises if it is impossible
+                Limit(name, value)  # raises if it is impossible
 
     @property
     def allowed(self) -> int:
@@ -108,8 +108,8 @@ class Limits:
         result = np.asarray(offers.suppressed <= self.allowed)
         for name, value in self.as_dict().items():
             if value is not None and name != "max_suppression":
-                goal = Goal(name, value)
-                result &= goal.met(getattr(offers, goal.figure))
+                limit = Limit(name, value)
+                result &= limit.met(getattr(offers, limit.figure))
         return result
 
     def as_dict(self) -> dict[str, float | None]:

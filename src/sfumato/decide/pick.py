@@ -15,7 +15,7 @@ import numpy as np
 from sfumato.base.arrays import Flags, Floats
 from sfumato.base.notebook import card, short
 from sfumato.base.text import number, percent
-from sfumato.decide.limits import ALIASES, Goal, class_size, figures, limit_example, limit_names, protects, setting
+from sfumato.decide.limits import ALIASES, Limit, class_size, figures, limit_example, limit_names, protects, setting
 from sfumato.errors import InputError, UnreachableError, counted, nearest
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import K, known_measures
@@ -104,7 +104,7 @@ def pick(front: Front, *, knee: bool = False, point: int | None = None, **limits
     )
 
 
-def _within(front: Front, limits: Sequence[Goal]) -> Choice:
+def _within(front: Front, limits: Sequence[Limit]) -> Choice:
     known, privacy = figures(front), _privacy(front)
     # the cost objective of the method, otherwise the loss
     cost = next((objective.name for objective in front.objectives if objective.privacy is False), "loss")
@@ -134,7 +134,7 @@ def _within(front: Front, limits: Sequence[Goal]) -> Choice:
     return Choice(front, front.points[chosen], reason, tuple(binding))
 
 
-def _limit(front: Front, name: str, value: float) -> Goal:
+def _limit(front: Front, name: str, value: float) -> Limit:
     """Return a limit, or raise InputError with the figures that the front has."""
     way, _, figure = name.partition("_")
     figure = ALIASES.get(figure, figure)
@@ -152,7 +152,7 @@ def _limit(front: Front, name: str, value: float) -> Goal:
     if math.isnan(value):
         raise InputError(f"{name} is not a number", expected="a number")
     tolerance = float(front.details.get("tolerance", TOLERANCE)) if figure in front.points[0].values else TOLERANCE
-    limit = Goal(name, value, tolerance)
+    limit = Limit(name, value, tolerance)
     # A least value below 0 limits nothing. A negative largest value of a method's own figure is reported as
     # unreachable.
     if value < 0 and (limit.least or figure in known_measures()) and (known_figures[figure] >= 0).all():
@@ -164,7 +164,7 @@ def _privacy(front: Front) -> Objective | None:
     return next((objective for objective in front.objectives if objective.protects), None)
 
 
-def _unreachable(limits: Sequence[Goal], known: Mapping[str, Floats]) -> UnreachableError:
+def _unreachable(limits: Sequence[Limit], known: Mapping[str, Floats]) -> UnreachableError:
     """Return the error that no point keeps all limits, with the value that each limit would need."""
     for limit in limits:
         values = known[limit.figure]
@@ -184,13 +184,13 @@ def _unreachable(limits: Sequence[Goal], known: Mapping[str, Floats]) -> Unreach
     )
 
 
-def _reaching(limits: Sequence[Goal], known: Mapping[str, Floats], best: int) -> str:
+def _reaching(limits: Sequence[Limit], known: Mapping[str, Floats], best: int) -> str:
     """Return limits with the values of a point as the user writes them."""
     written = [setting(limit.name, float(known[limit.figure][best])) for limit in limits]
     return f"{', '.join(written)} reaches point {best}"
 
 
-def _relaxed(limits: Sequence[Goal], known: Mapping[str, Floats]) -> list[str]:
+def _relaxed(limits: Sequence[Limit], known: Mapping[str, Floats]) -> list[str]:
     """Return each limit with the value that a point meets which keeps all others, or the point that misses least."""
     met = {limit: limit.met(known[limit.figure]) for limit in limits}
     missed = {limit: limit.violation(known[limit.figure]) for limit in limits}
@@ -267,7 +267,7 @@ class Preset:
         >>> Preset("max_risk", 0.09, None).words
         'prosecutor risk of at most 0.09'
         """
-        return Goal(self.limit, self.value).clause().removeprefix("a ")
+        return Limit(self.limit, self.value).clause().removeprefix("a ")
 
     @property
     def says(self) -> str:
