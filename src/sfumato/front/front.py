@@ -213,13 +213,13 @@ class Front:
     fingerprint: str
     rows: int
     units: int | None = None
-    certificate: Mapping[str, Any] = field(default_factory=dict)
+    certificate: Mapping[str, object] = field(default_factory=dict)
     others: tuple[Mapping[str, float], ...] = ()
     system: str = "lattice"
     details: Mapping[str, Any] = field(default_factory=dict)
     found_how: str = ""
     tuples: int = field(default=0, compare=False)
-    stages: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
+    stages: tuple[Mapping[str, object], ...] = field(default=(), compare=False)
     classes: Histograms | None = field(default=None, compare=False, repr=False)
     prices: Mapping[int, Counts64] = field(default_factory=dict, compare=False, repr=False)
     left_out: int = 0

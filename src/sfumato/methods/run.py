@@ -115,7 +115,7 @@ class _Member:
 
     def save(self, state: Callable[[], Parts], now: bool = False) -> None:
         self._state = state
-        self._series.whole.save(lambda: self._series.parts | self._named(), now)
+        self._series.whole.save(lambda: {**self._series.parts, **self._named()}, now)
 
     def load(self) -> Parts | None:
         start = len(self._prefix)
@@ -124,7 +124,7 @@ class _Member:
 
     def remove(self) -> None:
         """Record the end of the search: its result is kept until the larger one ends."""
-        self._series.parts |= self._named()
+        self._series.parts.update(self._named())
 
     def _named(self) -> dict[str, object]:
         return {self._prefix + name: part for name, part in self._state().items()}

@@ -71,7 +71,7 @@ class Declaration(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _prior_alone(cls, settings: Any) -> Any:
+    def _prior_alone(cls, settings: object) -> object:
         """Take the file of the prior as the table, because a search over a given prior needs none."""
         if isinstance(settings, dict) and "data" not in settings:
             channel = settings.get("channel")
@@ -297,7 +297,9 @@ def declared_columns(lists: Mapping[Role, Names], columns: Mapping[str, object])
     return {**columns, **{str(name): {"role": str(role)} for name, role in named}}
 
 
-def table_settings(table: object, settings: Settings | Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def table_settings(
+    table: object, settings: Settings | Mapping[str, object], given: Mapping[str, object]
+) -> dict[str, object]:
     """Return the [data] section of a study of a table: one in memory, or a path."""
     kept = {**(settings.model_dump(exclude_unset=True) if isinstance(settings, Settings) else settings), **given}
     if table is None:
@@ -485,14 +487,14 @@ def keys_at(root: type[Settings], path: Sequence[str | int]) -> list[str]:
     >>> "bins" in keys_at(ColumnSettings, ["hierarchy"])
     True
     """
-    kinds: list[Any] = [root]
+    kinds: list[object] = [root]
     for part in path:
         kinds = [inner for kind in kinds for inner in _inside(kind, part)]
     sections = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Settings)]
     return list(dict.fromkeys(key for section in sections for key in section.model_fields))
 
 
-def _inside(kind: Any, part: str | int) -> Iterator[Any]:
+def _inside(kind: object, part: str | int) -> Iterator[object]:
     """Yield the possible types after one part of a path. A part that is no field is the name of a union's branch."""
     if isinstance(kind, type) and issubclass(kind, Settings):
         field = kind.model_fields.get(str(part))
@@ -501,7 +503,7 @@ def _inside(kind: Any, part: str | int) -> Iterator[Any]:
         yield from _alternatives(get_args(kind)[1 if get_origin(kind) is dict else 0])
 
 
-def _alternatives(annotation: Any) -> Iterator[Any]:
+def _alternatives(annotation: object) -> Iterator[object]:
     if get_origin(annotation) is Annotated:
         yield from _alternatives(get_args(annotation)[0])
     elif get_origin(annotation) in (Union, UnionType):

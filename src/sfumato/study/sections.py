@@ -542,7 +542,7 @@ class ChannelSettings(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _square_if_given(cls, values: Any) -> Any:
+    def _square_if_given(cls, values: object) -> object:
         """Make the engine square the default with `given`: only its matrices meet limits for combinations."""
         if isinstance(values, Mapping) and values.get("given") and "engine" not in values:
             return {**values, "engine": "square"}

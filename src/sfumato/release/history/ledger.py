@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -192,7 +191,7 @@ class Ledger:
             self.end(entries[name], WITHDRAWN, reason)
         return entries[name]
 
-    def _events(self) -> tuple[list[dict[str, Any]], int]:
+    def _events(self) -> tuple[list[dict[str, object]], int]:
         path = self.folder / LINES
         if not path.exists():
             return [], 0
@@ -210,7 +209,7 @@ class Ledger:
             events.append(event)
         return events, unreadable
 
-    def _entry(self, event: Mapping[str, Any]) -> Entry:
+    def _entry(self, event: Mapping[str, object]) -> Entry:
         name = str(event["id"])
         if not name.isalnum():
             raise ValueError("no name of an entry")
@@ -234,7 +233,7 @@ class Ledger:
         time, folder, source = (str(event[key]) for key in ("time", "folder", "source"))
         return Entry(name, time, Path(folder), source, description, rows, seen)
 
-    def _append(self, event: Mapping[str, Any]) -> None:
+    def _append(self, event: Mapping[str, object]) -> None:
         """Write one whole line in one call, so that lines of two processes do not mix."""
         path = self.folder / LINES
         torn = False
