@@ -57,7 +57,7 @@ class Limit:
 
     @property
     def least(self) -> bool:
-        """Whether the limit is the least value. Otherwise it is the largest one."""
+        """Whether the limit is the least value, not the largest one."""
         return self.name.startswith("min_")
 
     def violation(self, values: Floats | Counts64) -> Floats:
