@@ -118,37 +118,34 @@ def offers_of(front: Front, limit: int) -> Offers:
     if front.classes is None:
         return points_of(front)
     known: dict[tuple[int, int, int], int] = {}
-    first: dict[int, int] = {}
     printed = front.study.search.reproduction and front.study.search.problem == 4
     for point, number in zip(front.points, front.recoding_of, strict=True):
-        first.setdefault(number, point.id)
-        k, l, gone = front.classes.of(number).achieved(
-            point.recoding_plan.suppress_below, point.recoding_plan.diversity_below
-        )
+        plan = point.recoding_plan
+        k, l, gone = front.classes.of(number).achieved(plan.suppress_below, plan.diversity_below)
         if gone == point.suppressed and not printed:
             known.setdefault((number, k, l), point.id)
-    parts = []
-    for number in range(len(front.classes)):
-        options = front.classes.of(number).options(limit)
-        ids = [known.get((number, k, l), -1) for k, l in zip(options.k.tolist(), options.l.tolist(), strict=True)]
-        own = np.array(ids, dtype=np.int64)
-        loss = np.array(front.loss_of_source(options.loss))
-        loss[own >= 0] = [front.points[position].loss for position in own[own >= 0]]
-        parts.append(
-            (
-                np.where(own >= 0, own, first[number]),
-                own >= 0,
-                options.k,
-                options.l if front.classes.diverse else np.full(len(own), -1),
-                options.weighted_k,
-                options.weighted_l if front.classes.diverse else np.full(len(own), np.nan),
-                loss,
-                options.suppressed,
-                options.suppress_below,
-                options.diversity_below,
-            )
-        )
-    return Offers(front, *[np.concatenate(column) for column in zip(*parts, strict=True)])
+    options = [front.classes.of(number).options(limit) for number in range(len(front.classes))]
+    recoding = np.repeat(np.arange(len(options)), [len(each.k) for each in options])
+    size, diversity = np.concatenate([each.k for each in options]), np.concatenate([each.l for each in options])
+    keys = zip(recoding.tolist(), size.tolist(), diversity.tolist(), strict=True)
+    own = np.array([known.get(key, -1) for key in keys], dtype=np.int64)
+    first = np.unique(front.recoding_of, return_index=True)[1]  # the first point of each recoding
+    loss = np.array(front.loss_of_source(np.concatenate([each.loss for each in options])))
+    loss[own >= 0] = [front.points[position].loss for position in own[own >= 0]]
+    diverse = front.classes.diverse
+    return Offers(
+        front,
+        np.where(own >= 0, own, first[recoding]),
+        own >= 0,
+        size,
+        diversity if diverse else np.full(len(own), -1),
+        np.concatenate([each.weighted_k for each in options]),
+        np.concatenate([each.weighted_l for each in options]) if diverse else np.full(len(own), np.nan),
+        loss,
+        np.concatenate([each.suppressed for each in options]),
+        np.concatenate([each.suppress_below for each in options]),
+        np.concatenate([each.diversity_below for each in options]),
+    )
 
 
 def points_of(front: Front) -> Offers:
