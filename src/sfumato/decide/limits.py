@@ -194,7 +194,7 @@ def choices(offers: Offers, within: Flags, privacy: Objective) -> list[Offer]:
 def figures(front: Front) -> dict[str, Floats]:
     """Return every figure that can be limited, with its value at each point."""
     points = front.points
-    result = {name: np.array([float(point.values[name]) for point in points]) for name in points[0].values}
+    result = {name: np.array([float(point.values.get(name, np.nan)) for point in points]) for name in points[0].values}
     result["loss"] = np.array([point.loss for point in points])
     if front.recodes or K.name in result:
         result["suppressed"] = np.array([front.suppressed_share(point) for point in points])
