@@ -275,19 +275,14 @@ def _less_privacy(offers: Offers, limits: Limits, aim: Aim, best: Offer, rate: f
         places = np.flatnonzero(inside & other & (here < now) & (here >= 0.75 * now if by_size else here == now - 1))
         if not len(places):
             continue
-        given = np.log(now / here[places])
-        spared = best.loss - offers.loss[places]
-        worth = spared / np.maximum(given, 1e-9)
+        worth = (best.loss - offers.loss[places]) / np.maximum(np.log(now / here[places]), 1e-9)
         pick = int(np.argmax(worth))
         if worth[pick] * rate < 2.0:  # twice the loss reduction that the trade-off gives on average
             continue
         offer = offers.at(int(places[pick]), aim.privacy)
-        title = OF_FORM[form].label
         value = int(here[places[pick]])
-        says = (
-            f"{title} {value:,} instead of {now:,}: loss {percent(offer.loss, best.loss)} "
-            f"instead of {percent(best.loss, offer.loss)}"
-        )
+        less = _moved("max_loss", offer.loss, best.loss)
+        says = f"{OF_FORM[form].label} {value:,} instead of {now:,}: {less}"
         result.append(Relaxation(f"min_{form}", float(now), float(value), offer, says))
     return result
 
@@ -300,18 +295,20 @@ def _less_loss(offers: Offers, near: Flags, aim: Aim, best: Offer, name: str, li
     moved = np.maximum(offers.suppression[places] - limit, LEAST_PRICE)
     pick = int(places[np.argmax((best.loss - offers.loss[places]) / moved)])
     offer = offers.at(pick, aim.privacy)
-    says = (
-        f"{percent(offer.suppression, limit)} suppressed instead of {percent(limit, offer.suppression)}: "
-        f"loss {percent(offer.loss, best.loss)} instead of {percent(best.loss, offer.loss)}"
-    )
+    says = f"{_moved(name, offer.suppression, limit)}: {_moved('max_loss', offer.loss, best.loss)}"
     return [Relaxation(name, limit, offer.suppression, offer, says)]
 
 
 def _relaxation(offer: Offer, best: Offer, aim: Aim, name: str, before: float, after: float) -> Relaxation:
-    now, then = percent(after, before), percent(before, after)
-    first = f"loss {now} instead of {then}" if name == "max_loss" else f"{now} suppressed instead of {then}"
     was = objective_clause(best, aim) if aim.both else number(best.value)
-    return Relaxation(name, before, after, offer, f"{first}: {objective_clause(offer, aim)} instead of {was}")
+    says = f"{_moved(name, after, before)}: {objective_clause(offer, aim)} instead of {was}"
+    return Relaxation(name, before, after, offer, says)
+
+
+def _moved(name: str, after: float, before: float) -> str:
+    """Return a loss or a suppression in words, and the one that it replaces."""
+    now = f"loss {percent(after, before)}" if name == "max_loss" else f"{percent(after, before)} suppressed"
+    return f"{now} instead of {percent(before, after)}"
 
 
 SIZE, MEAN_SIZE = Objective.of(Form.SIZE), Objective.of(Form.MEAN_SIZE)
