@@ -151,7 +151,7 @@ class Point:
         """Return all that is needed to restore the point."""
         return self._entries() | self.plan.saved()
 
-    def _entries(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, object]:
         values = {name: value if math.isfinite(value) else None for name, value in self.values.items()}
         further = {
             "suppressed_units": self.suppressed_units,

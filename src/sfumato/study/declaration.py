@@ -312,7 +312,7 @@ def table_settings(
     return kept
 
 
-def declared_hierarchy(name: str, given: object) -> Any:
+def declared_hierarchy(name: str, given: object) -> object:
     """Return a hierarchy in the form that a run file has it.
 
     >>> declared_hierarchy("sex", {0: ["F", "M"], 1: ["*", "*"]})

@@ -421,7 +421,7 @@ def named_columns(given: Names) -> list[str]:
     return [given] if isinstance(given, str) else list(given)
 
 
-def study_of_columns(table: Any, roles: Mapping[str, Any]) -> Study:
+def study_of_columns(table: object, roles: Mapping[str, Any]) -> Study:
     """Return a study of the named columns. Nothing is released, so all other columns are left out."""
     if is_frame(table):
         there = Frame(table).table().column_names
