@@ -594,7 +594,7 @@ def test_the_same_people_are_recognized_however_they_are_written(tmp_path: Path,
             if set(rows.columns) <= set(names):
                 columns = [names[column] for column in rows.columns]
                 found.append(rows.same_people(row_hashes.hashed_rows(engine, sources[1], columns, "key")))
-    assert any(found), (name, seen)
+    assert any(found), (name, names)
 
 
 def test_other_people_are_not_recognized(tmp_path: Path) -> None:
