@@ -416,8 +416,8 @@ class Front:
             return self
         if any(isinstance(point.plan, LevelPlan) and point.plan.limits for point in self.points):
             return self
-        first = dict(zip(reversed(self.recoding_of), reversed(self.points), strict=True))
-        plans = [first[number].recoding_plan for number in range(len(first))]
+        first = np.unique(self.recoding_of, return_index=True)[1]  # the first point of each recoding
+        plans = [self.points[position].recoding_plan for position in first]
         return replace(self, classes=histograms_of(table, plans, self.study.search.weights))
 
     def histogram(self, number: int) -> Histogram | None:
