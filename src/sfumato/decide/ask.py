@@ -273,15 +273,9 @@ def ask(
     folder: Path | None = None,
     search: Callable[..., Front] | None = None,
 ) -> Answer:
-    """Return the best release within limits: the one with most privacy, or the one with least loss.
+    """Return the best release within limits, as `sfumato.ask` does, which passes its own `search`.
 
-    Least loss is the objective if `min_k` or `min_l` is given without `max_loss`. The suppression limit is that of the
-    search unless given. If the front was searched for k and ℓ, both are balanced; `prefer` selects one of them ("k" or
-    "l"). A `table` is used instead of reading the table, and `folder` is the folder that the suggested commands name.
-
-    A question outside of the limits of the search is answered from the recodings of the front. With a `search`,
-    `answer.searched` is the answer of a search for exactly that question, if it takes seconds. That search also answers
-    what the recodings cannot.
+    Without a `search`, the recodings of the front are the only answer.
     """
     if not front.tells_k:
         raise InputError(
@@ -321,7 +315,6 @@ def _answer(
     """Return the answer from the recodings of a front."""
     usual, aim = searched_limit(front), _aim(front, limits, prefer)
     offers = _offers(front, limits, aim, usual, folder)
-    within = limits.met(offers)
     best = _best(front, offers, limits, aim)
     level = limits.without("max_loss").met(offers)
     floor = (best.l or 0) if aim.both and limits.max_loss is not None else 0
@@ -337,7 +330,7 @@ def _answer(
         words=words_of(front, best, table),
         binds=binding(offers, limits, aim, best),
         relaxations=relaxations(offers, limits, aim, best, curve.rate),
-        choices=tuple(choices(offers, within, aim.privacy)) if aim.both else (),
+        choices=tuple(choices(offers, limits.met(offers), aim.privacy)) if aim.both else (),
         curve=curve,
         floor=floor,
         fit=fitted(curve.loss, curve.values),

@@ -122,17 +122,6 @@ def map_page(
     even = np.linspace(0, len(front.points) - 1, min(MOST_ROWS, len(front.points))).astype(np.int64)
     some = sorted({*even.tolist(), *([] if chosen is None else [front.point(chosen).id])})
     words = {i: front.points[i].recoding_plan.words(table) for i in some}
-    rows = [
-        {
-            "id": point.id,
-            "values": [number(point.values[o.name]) for o in front.objectives],
-            "loss": percent(point.loss),
-            "suppressed": f"{point.suppressed:,}",
-            "words": "; ".join(words[point.id]),
-            "chosen": point.id == chosen,
-        }
-        for point in (front.points[i] for i in some)
-    ]
     lead = (
         f"{counted(len(front.points), 'non-dominated generalization')} of {counted(front.rows, 'record')}: {front.how}."
     )
@@ -160,10 +149,21 @@ def map_page(
         shown=shown,
         shown_says=_says(front.point(shown)),
         heads=[known_measures()[o.name].title for o in front.objectives],
-        rows=rows,
-        left_out=len(front.points) - len(rows),
+        rows=[_row(front, front.points[i], words[i], chosen) for i in some],
+        left_out=len(front.points) - len(some),
         pairs=[pair_figure(front, o.name, chosen) for o in others],
     )
+
+
+def _row(front: Front, point: Point, words: Sequence[str], chosen: int | None) -> dict[str, object]:
+    return {
+        "id": point.id,
+        "values": [number(point.values[o.name]) for o in front.objectives],
+        "loss": percent(point.loss),
+        "suppressed": f"{point.suppressed:,}",
+        "words": "; ".join(words),
+        "chosen": point.id == chosen,
+    }
 
 
 def map_figure(
@@ -199,11 +199,11 @@ def map_figure(
         traces.append(_extremes(front))
     if chosen is not None:
         traces.append(_chosen(front, first, chosen, f"chosen: point {chosen}"))
-    scale = known_measures()[first].scale
+    measure = known_measures()[first]
     return figure(
         traces,
         {"title": "information loss, %", "range": [-2, 102]},
-        {"title": known_measures()[first].title, "type": scale} | ({"dtick": 1} if scale == "log" else {}),
+        {"title": measure.title, "type": measure.scale} | ({"dtick": 1} if measure.scale == "log" else {}),
         "map",
         height=480,
     )
