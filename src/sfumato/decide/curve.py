@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.algorithms.dominance import comparable, first_non_dominated
-from sfumato.base.arrays import Counts64, Floats
+from sfumato.base.arrays import Floats
 from sfumato.decide.offers import Offer, Offers
 from sfumato.decide.pick import knee_place, scale_of
 from sfumato.errors import counted
@@ -24,11 +24,10 @@ LEAST_SHARE = 0.04  # least share of all gain (flat) or of all loss (steep) that
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The highest privacy at every loss: steps of rising loss and rising gain, as positions among candidates."""
+    """The highest privacy at every loss: candidates of rising loss and rising gain."""
 
     offers: Offers
     privacy: Objective
-    places: Counts64
 
     @classmethod
     def of(cls, offers: Offers, privacy: Objective) -> Curve:
@@ -38,25 +37,22 @@ class Curve:
         gain = privacy.gain(values[known])
         order = np.lexsort((offers.suppressed[known], -gain, offers.loss[known]))
         price = comparable(np.stack([offers.loss[known], -gain], axis=1)[order])
-        return cls(offers, privacy, known[order[first_non_dominated(price)]])
+        return cls(offers.some(known[order[first_non_dominated(price)]]), privacy)
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.offers)
 
     @property
     def loss(self) -> Floats:
-        return self.offers.loss[self.places]
+        return self.offers.loss
 
     @property
     def values(self) -> Floats:
-        return self.offers.values(self.privacy)[self.places]
+        return self.offers.values(self.privacy)
 
     @property
     def gain(self) -> Floats:
         return self.privacy.gain(self.values)
-
-    def at(self, step: int) -> Offer:
-        return self.offers.at(int(self.places[step]), self.privacy)
 
     @property
     def rate(self) -> float:
@@ -66,7 +62,7 @@ class Curve:
     def knee(self) -> Offer | None:
         """Return the step farthest above the line between both ends, or None."""
         step = knee_place(self.gain, self.loss)
-        return None if step is None else self.at(step)
+        return None if step is None else self.offers.at(step, self.privacy)
 
     @property
     def scale(self) -> str:
@@ -82,19 +78,18 @@ class Curve:
         return self._stretches(limit, flat=False)
 
     def _stretches(self, limit: int, flat: bool) -> list[tuple[Offer, Offer]]:
-        steps = np.unique(np.linspace(0, len(self) - 1, STEPS).astype(np.int64)) if len(self) else self.places
-        if len(steps) < 4 or not np.ptp(self.gain) or not np.ptp(self.loss):
+        if len(self) < 4 or not np.ptp(self.gain) or not np.ptp(self.loss):
             return []
+        steps = np.unique(np.linspace(0, len(self) - 1, STEPS).astype(np.int64))
         gain, loss = self.gain[steps] / np.ptp(self.gain), self.loss[steps] / np.ptp(self.loss)
         rise, run = gain[None, :] - gain[:, None], loss[None, :] - loss[:, None]
-        far = (
-            (rise >= STRETCH * run) & (rise >= LEAST_SHARE) if flat else (rise * STRETCH <= run) & (run >= LEAST_SHARE)
-        )
-        length = np.triu(np.where(far, rise if flat else run, 0.0), 1)
+        far, extent = (rise >= STRETCH * run, rise) if flat else (rise * STRETCH <= run, run)
+        length = np.triu(np.where(far & (extent >= LEAST_SHARE), extent, 0.0), 1)
         result: list[tuple[Offer, Offer]] = []
         while len(result) < limit and length.max() > 0:
             a, b = (int(position) for position in np.unravel_index(int(np.argmax(length)), length.shape))
-            result.append((self.at(int(steps[a])), self.at(int(steps[b]))))
+            low, high = (self.offers.at(int(steps[end]), self.privacy) for end in (a, b))
+            result.append((low, high))
             # A stretch that overlaps an earlier one is left out.
             length[:b, a + 1 :] = 0.0
         return result
