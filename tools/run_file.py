@@ -5,10 +5,13 @@ python -m tools.run_file   # write them; tests/study/test_described.py fails whe
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import re
 from collections.abc import Iterator, Sequence
 from enum import Enum
+from itertools import pairwise
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -66,8 +69,19 @@ def table(name: str) -> str:
     section = SECTIONS[name]
     known = {**DataSettings.model_fields, **census.FileMapping.model_fields} if name == "groups.auxiliary" else {}
     keys = ((key, field) for key, field in section.model_fields.items() if key not in known)
-    rows = ((f"`{key}`", values(field), default(field), field.description or "") for key, field in keys)
+    says = descriptions(section)
+    rows = ((f"`{key}`", values(field), default(field), says[key]) for key, field in keys)
     return _table(("key", "values", "default", "meaning"), rows)
+
+
+def descriptions(section: type[Settings]) -> dict[str, str]:
+    """Return what each key of a section means: its description, or the text below it in the source."""
+    texts = {key: field.description or "" for key, field in section.model_fields.items()}
+    for kind in reversed(section.__mro__[: section.__mro__.index(Settings)]):
+        for field, text in pairwise(ast.parse(inspect.getsource(kind)).body[0].body):
+            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+                texts[field.target.id] = " ".join(text.value.value.split())
+    return texts
 
 
 def _table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> str:

@@ -28,182 +28,102 @@ from typing import TYPE_CHECKING, Any
 from sfumato.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from sfumato.auditing.audit import Audit, audit
-    from sfumato.auditing.inspect import Inspection, inspect
-    from sfumato.base.progress import ProgressBar
-    from sfumato.data.settings import Role
-    from sfumato.decide.ask import Answer
-    from sfumato.decide.pick import Choice, Preset
-    from sfumato.errors import (
-        DataError,
-        HierarchyError,
-        InputError,
-        MeasureError,
-        SfumatoError,
-        StudyError,
-        UnreachableError,
-    )
-    from sfumato.estimator import Anonymizer
-    from sfumato.front import Front, Objective, Point, compare_fronts
-    from sfumato.hierarchies import Hierarchy
-    from sfumato.hierarchies.recipes import (
-        breaks,
-        dates,
-        flat,
-        hierarchy_file,
-        intervals,
-        prefixes,
-        quantiles,
-        rare_values,
-        top_bottom,
-    )
-    from sfumato.measures.classes import ClassTable, classify
-    from sfumato.measures.registry import known_measures, measure
-    from sfumato.methods.apply import apply_plan
-    from sfumato.methods.channel.estimate import estimate
-    from sfumato.methods.channel.release import disguise
-    from sfumato.methods.groups.attack.attack import attack
-    from sfumato.methods.publish import draw, publish, verify
-    from sfumato.methods.registry import load_front
-    from sfumato.methods.search import ask, search
-    from sfumato.papers.baselines import Cost, Costs, baselines
-    from sfumato.papers.baselines_page import draw_baselines
-    from sfumato.plans.channel import Channel, load_channel
-    from sfumato.plans.recodings import LevelPlan
-    from sfumato.prediction import predict
-    from sfumato.release.publish import Release
-    from sfumato.samples.samples import sample
-    from sfumato.study import Study, read
-    from sfumato.tables.frequency import FrequencyTable
+    from sfumato.auditing.audit import Audit as Audit
+    from sfumato.auditing.audit import audit as audit
+    from sfumato.auditing.inspect import Inspection as Inspection
+    from sfumato.auditing.inspect import inspect as inspect
+    from sfumato.base.progress import ProgressBar as ProgressBar
+    from sfumato.data.settings import Role as Role
+    from sfumato.decide.ask import Answer as Answer
+    from sfumato.decide.pick import Choice as Choice
+    from sfumato.decide.pick import Preset as Preset
+    from sfumato.decide.pick import pick as pick
+    from sfumato.decide.pick import presets as presets
+    from sfumato.errors import DataError as DataError
+    from sfumato.errors import HierarchyError as HierarchyError
+    from sfumato.errors import InputError as InputError
+    from sfumato.errors import MeasureError as MeasureError
+    from sfumato.errors import SfumatoError as SfumatoError
+    from sfumato.errors import StudyError as StudyError
+    from sfumato.errors import UnreachableError as UnreachableError
+    from sfumato.estimator import Anonymizer as Anonymizer
+    from sfumato.front import Front as Front
+    from sfumato.front import Objective as Objective
+    from sfumato.front import Point as Point
+    from sfumato.front import compare_fronts as compare_fronts
+    from sfumato.hierarchies import Hierarchy as Hierarchy
+    from sfumato.hierarchies.recipes import breaks as breaks
+    from sfumato.hierarchies.recipes import dates as dates
+    from sfumato.hierarchies.recipes import flat as flat
+    from sfumato.hierarchies.recipes import hierarchy_file as hierarchy_file
+    from sfumato.hierarchies.recipes import intervals as intervals
+    from sfumato.hierarchies.recipes import prefixes as prefixes
+    from sfumato.hierarchies.recipes import quantiles as quantiles
+    from sfumato.hierarchies.recipes import rare_values as rare_values
+    from sfumato.hierarchies.recipes import top_bottom as top_bottom
+    from sfumato.measures.classes import ClassTable as ClassTable
+    from sfumato.measures.classes import classify as classify
+    from sfumato.measures.registry import known_measures as known_measures
+    from sfumato.measures.registry import measure as measure
+    from sfumato.methods.apply import apply_plan as apply_plan
+    from sfumato.methods.channel.estimate import estimate as estimate
+    from sfumato.methods.channel.release import disguise as disguise
+    from sfumato.methods.groups.attack.attack import attack as attack
+    from sfumato.methods.publish import draw as draw
+    from sfumato.methods.publish import publish as publish
+    from sfumato.methods.publish import verify as verify
+    from sfumato.methods.registry import load_front as load_front
+    from sfumato.methods.search import ask as ask
+    from sfumato.methods.search import search as search
+    from sfumato.papers.baselines import Cost as Cost
+    from sfumato.papers.baselines import Costs as Costs
+    from sfumato.papers.baselines import baselines as baselines
+    from sfumato.papers.baselines_page import draw_baselines as draw_baselines
+    from sfumato.plans.channel import Channel as Channel
+    from sfumato.plans.channel import load_channel as load_channel
+    from sfumato.plans.recodings import LevelPlan as LevelPlan
+    from sfumato.prediction import predict as predict
+    from sfumato.release.publish import Release as Release
+    from sfumato.samples.samples import sample as sample
+    from sfumato.study import Study as Study
+    from sfumato.study import read as read
+    from sfumato.tables.frequency import FrequencyTable as FrequencyTable
 
 
-# Names load when they are first used, so that `sfumato --help` does not wait for compilers and databases.
-_HOMES = {
-    "Anonymizer": "estimator",
-    "Answer": "decide.ask",
-    "Audit": "auditing.audit",
-    "Channel": "plans.channel",
-    "Choice": "decide.pick",
-    "ClassTable": "measures.classes",
-    "Cost": "papers.baselines",
-    "Costs": "papers.baselines",
-    "DataError": "errors",
-    "FrequencyTable": "tables.frequency",
-    "Front": "front",
-    "Hierarchy": "hierarchies",
-    "HierarchyError": "errors",
-    "InputError": "errors",
-    "Inspection": "auditing.inspect",
-    "LevelPlan": "plans.recodings",
-    "MeasureError": "errors",
-    "Objective": "front",
-    "Point": "front",
-    "Preset": "decide.pick",
-    "ProgressBar": "base.progress",
-    "Release": "release.publish",
-    "Role": "data.settings",
-    "SfumatoError": "errors",
-    "Study": "study",
-    "StudyError": "errors",
-    "UnreachableError": "errors",
-    "apply_plan": "methods.apply",
-    "ask": "methods.search",
-    "attack": "methods.groups.attack.attack",
-    "audit": "auditing.audit",
-    "baselines": "papers.baselines",
-    "breaks": "hierarchies.recipes",
-    "classify": "measures.classes",
-    "compare_fronts": "front",
-    "dates": "hierarchies.recipes",
-    "disguise": "methods.channel.release",
-    "draw": "methods.publish",
-    "draw_baselines": "papers.baselines_page",
-    "estimate": "methods.channel.estimate",
-    "flat": "hierarchies.recipes",
-    "hierarchy_file": "hierarchies.recipes",
-    "inspect": "auditing.inspect",
-    "intervals": "hierarchies.recipes",
-    "known_measures": "measures.registry",
-    "load_channel": "plans.channel",
-    "load_front": "methods.registry",
-    "measure": "measures.registry",
-    "pick": "decide.pick",
-    "predict": "prediction",
-    "prefixes": "hierarchies.recipes",
-    "presets": "decide.pick",
-    "publish": "methods.publish",
-    "quantiles": "hierarchies.recipes",
-    "rare_values": "hierarchies.recipes",
-    "read": "study",
-    "sample": "samples.samples",
-    "search": "methods.search",
-    "top_bottom": "hierarchies.recipes",
-    "verify": "methods.publish",
+# Names by module. They load when they are first used, so `sfumato --help` does not wait for compilers and databases.
+_NAMES = {
+    "auditing.audit": "Audit audit",
+    "auditing.inspect": "Inspection inspect",
+    "base.progress": "ProgressBar",
+    "data.settings": "Role",
+    "decide.ask": "Answer",
+    "decide.pick": "Choice Preset pick presets",
+    "errors": "DataError HierarchyError InputError MeasureError SfumatoError StudyError UnreachableError",
+    "estimator": "Anonymizer",
+    "front": "Front Objective Point compare_fronts",
+    "hierarchies": "Hierarchy",
+    "hierarchies.recipes": "breaks dates flat hierarchy_file intervals prefixes quantiles rare_values top_bottom",
+    "measures.classes": "ClassTable classify",
+    "measures.registry": "known_measures measure",
+    "methods.apply": "apply_plan",
+    "methods.channel.estimate": "estimate",
+    "methods.channel.release": "disguise",
+    "methods.groups.attack.attack": "attack",
+    "methods.publish": "draw publish verify",
+    "methods.registry": "load_front",
+    "methods.search": "ask search",
+    "papers.baselines": "Cost Costs baselines",
+    "papers.baselines_page": "draw_baselines",
+    "plans.channel": "Channel load_channel",
+    "plans.recodings": "LevelPlan",
+    "prediction": "predict",
+    "release.publish": "Release",
+    "samples.samples": "sample",
+    "study": "Study read",
+    "tables.frequency": "FrequencyTable",
 }
-
-__all__ = [
-    "Anonymizer",
-    "Answer",
-    "Audit",
-    "Channel",
-    "Choice",
-    "ClassTable",
-    "Cost",
-    "Costs",
-    "DataError",
-    "FrequencyTable",
-    "Front",
-    "Hierarchy",
-    "HierarchyError",
-    "InputError",
-    "Inspection",
-    "LevelPlan",
-    "MeasureError",
-    "Objective",
-    "Point",
-    "Preset",
-    "ProgressBar",
-    "Release",
-    "Role",
-    "SfumatoError",
-    "Study",
-    "StudyError",
-    "UnreachableError",
-    "apply_plan",
-    "ask",
-    "attack",
-    "audit",
-    "baselines",
-    "breaks",
-    "classify",
-    "compare_fronts",
-    "dates",
-    "disguise",
-    "draw",
-    "draw_baselines",
-    "estimate",
-    "flat",
-    "hierarchy_file",
-    "inspect",
-    "intervals",
-    "known_measures",
-    "load_channel",
-    "load_front",
-    "measure",
-    "measures",
-    "pick",
-    "predict",
-    "prefixes",
-    "presets",
-    "publish",
-    "quantiles",
-    "rare_values",
-    "read",
-    "sample",
-    "search",
-    "top_bottom",
-    "verify",
-]
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = sorted([*_HOMES, "measures"])
 
 
 def __getattr__(name: str) -> Any:

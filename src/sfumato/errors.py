@@ -38,12 +38,8 @@ class SfumatoError(Exception):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        lines = [self.what]
-        if self.expected:
-            lines.append(f"  expected: {self.expected}")
-        if self.remedy:
-            lines.append(f"  try: {self.remedy}")
-        return "\n".join(lines)
+        expected, remedy = self.expected and f"\n  expected: {self.expected}", self.remedy and f"\n  try: {self.remedy}"
+        return self.what + expected + remedy
 
     def as_dict(self) -> dict[str, Any]:
         """The error as JSON knows it.

@@ -22,8 +22,7 @@ SECTIONS = sorted({section for section in sections() if not issubclass(section, 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.__name__)
 def test_every_key_has_a_description(section: type[Settings]) -> None:
-    for key, field in section.model_fields.items():
-        text = field.description or ""
+    for key, text in run_file.descriptions(section).items():
         assert text.endswith("."), f"{section.__name__}.{key}"
         assert text[0].isupper(), f"{section.__name__}.{key}"
         assert not list(prose.findings(prose.Text(prose.ROOT / "description", 0, text, key)))

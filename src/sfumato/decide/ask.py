@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -23,12 +22,18 @@ from sfumato.decide.floor import BELOW, floor_at, floor_levels, with_floor_of
 from sfumato.decide.limits import Aim, Limits, choices, limit_example, limit_names
 from sfumato.decide.offers import Offer, Offers, offers_of, points_of, privacy_objective, with_suppression
 from sfumato.decide.pick import Choice, Preset, presets
-from sfumato.decide.questions import Asker, Question, Relaxation, binding, reach, relaxations
 from sfumato.decide.sentences import (
+    Asker,
+    NothingWithinError,
+    Question,
+    Relaxation,
+    binding,
     candidate_clause,
     notes_of,
     order_warning,
     publish_command,
+    reach,
+    relaxations,
     table_of,
     uniqueness_warning,
     unreachable,
@@ -58,19 +63,13 @@ def searched_limit(front: Front) -> float:
 
 def study_for(front: Front, limits: Limits) -> Study | None:
     """Return the study whose front answers a question outside of a front's limits, or None if it is inside."""
-    changed: dict[str, Any] = {}
-    settings = front.study.search
+    study, settings = front.study, front.study.search
     if limits.max_suppression != searched_limit(front):
-        changed["max_suppression"] = min(limits.max_suppression, 0.999)
+        study = study.with_search(max_suppression=min(limits.max_suppression, 0.999))
     names = {objective.name for objective in front.objectives} | set(settings.constraints)
     if limits.min_l is not None and DISTINCT_L.name not in names:
-        changed["constraints"] = dict(settings.constraints) | {DISTINCT_L.name: limits.min_l}
-    return front.study.with_search(**changed) if changed else None
-
-
-def takes_seconds(front: Front) -> bool:
-    """Return whether a search like that of a front takes seconds: it was complete and evaluated few nodes."""
-    return front.exact and METHODS[front.system].levels and front.evaluations * (front.tuples or front.rows) <= QUICK
+        study = study.with_search(constraints=dict(settings.constraints) | {DISTINCT_L.name: limits.min_l})
+    return None if study is front.study else study
 
 
 def searched_folder(folder: Path, max_suppression: float) -> Path:
@@ -108,8 +107,9 @@ def better_searches(front: Front, max_suppression: float, folder: Path | None) -
         result[1] = search_command(0.0, folder, problem=1)
     if not (K in measures and DISTINCT_L not in measures and usual == limit):
         result[2] = search_command(limit, folder, problem=2)
-    sensitive = any(column.role.value == "sensitive" for column in front.study.columns.values())
-    if sensitive and not (K in measures and DISTINCT_L in measures and usual == limit and not settings.reproduction):
+    if front.study.named(Role.SENSITIVE) and not (
+        K in measures and DISTINCT_L in measures and usual == limit and not settings.reproduction
+    ):
         result[4] = search_command(limit, folder, problem=4)
     return result
 
@@ -147,7 +147,7 @@ class Answer:
 
     def _repr_html_(self) -> str:
         offer = self.offer
-        rows = [[K.name, str(offer.k)], *([["ℓ", str(offer.l)]] if offer.l is not None and offer.l > 0 else [])]
+        rows = [[K.name, str(offer.k)], *([["ℓ", str(offer.l)]] if offer.l else [])]
         rows += [["loss", percent(offer.loss)], ["suppressed", f"{offer.suppressed:,} ({percent(offer.suppression)})"]]
         rows += [["left out: missing values", f"{self.front.left_out:,}"]] if self.front.left_out else []
         rows += [["loss / floor", f"{self.above_floor[1]:.2f}"]] if self.above_floor else []
@@ -177,8 +177,7 @@ class Answer:
     def searched(self) -> Answer | None:
         """The answer of a search for exactly this question, if the front was searched for another one.
 
-        It is None if the front was searched for this question, or if a search takes longer than seconds. In the second
-        case `command` is the command to run.
+        It is None if the front was searched for this question, or if a search takes longer, with the `command` to run.
         """
         return None if self.search is None else self.search()
 
@@ -226,10 +225,8 @@ class Answer:
 
     def stretches(self) -> dict[str, list[str]]:
         """Return the flat and the steep stretches of the curve in words."""
-        return {
-            kind: [f"{self.step(a)} → {self.step(b)}" for a, b in result]
-            for kind, result in (("flat", self.curve.flat()), ("steep", self.curve.steep()))
-        }
+        pairs = {"flat": self.curve.flat(), "steep": self.curve.steep()}
+        return {kind: [f"{self.step(a)} → {self.step(b)}" for a, b in found] for kind, found in pairs.items()}
 
     def step(self, offer: Offer) -> str:
         """Return a step of the curve in words."""
@@ -241,14 +238,13 @@ class Answer:
         Returns:
             A dictionary.
         """
-        knee, privacy = self.curve.knee(), self.aim.privacy
+        knee, privacy, floor, found = self.curve.knee(), self.aim.privacy, self.above_floor, self.searched
         seeks = "both" if self.aim.both else privacy.form or privacy.name
         pairs = {"flat": self.curve.flat(), "steep": self.curve.steep()}
+        answer = self.offer.as_dict() | {"says": self.says, "words": list(self.words), "publish": self.publish}
         return {
             "asked": self.limits.as_dict() | {"seeks": seeks},
-            "answer": None
-            if self.presets
-            else self.offer.as_dict() | {"says": self.says, "words": list(self.words), "publish": self.publish},
+            "answer": None if self.presets else answer,
             "presets": [preset.as_dict() for preset in self.presets],
             "binds": list(self.binds),
             "relaxations": [result.as_dict() for result in self.relaxations],
@@ -257,15 +253,11 @@ class Answer:
             **{kind: [{"from": a.as_dict(), "to": b.as_dict()} for a, b in result] for kind, result in pairs.items()},
             "fit": self.fit.as_dict() | {"says": self.fit.says(self.about)},
             "questions": [question.as_dict() for question in self.questions],
-            "floor": None
-            if self.above_floor is None
-            else {"loss": self.above_floor[0], "ratio": self.above_floor[1], "says": self.floor_says},
+            "floor": floor and {"loss": floor[0], "ratio": floor[1], "says": self.floor_says},
             "notes": list(self.notes),
             "left_out": self.front.left_out,
             "command": self.command or None,
-            "searched": self.searched.offer.as_dict() | {"says": self.searched.says, "better": self.improved}
-            if self.searched is not None
-            else None,
+            "searched": found and found.offer.as_dict() | {"says": found.says, "better": self.improved},
         }
 
 
@@ -281,39 +273,9 @@ def ask(
     folder: Path | None = None,
     search: Callable[..., Front] | None = None,
 ) -> Answer:
-    """Return the best release within limits: the one with most privacy, or the one with least loss.
+    """Return the best release within limits, as `sfumato.ask` does, which passes its own `search`.
 
-    Least loss is the objective if `min_k` or `min_l` is given without `max_loss`. The suppression limit is that of the
-    search unless given. If the front was searched for k and ℓ, both are balanced; `prefer` selects one of them ("k" or
-    "l"). A `table` is used instead of reading the table, and `folder` is the folder that the suggested commands name.
-
-    A question outside of the limits of the search is answered from the recodings of the front. With a `search`,
-    `answer.searched` is the answer of a search for exactly that question, if it takes seconds. That search also answers
-    what the recodings cannot.
-
-    Args:
-        front: the front.
-        max_loss: the largest loss, as a share.
-        max_suppression: the largest share of suppressed records.
-        min_k: the least k.
-        min_l: the least ℓ.
-        prefer: "k" or "l", where both are searched.
-        table: the study's frequency table, where it was read before.
-        folder: the folder of the front.
-
-    Returns:
-        The best release, the limits that bind, and worthwhile relaxations.
-
-    >>> import sfumato as sf
-    >>> front = sf.search(sf.read(sf.sample("adult")))
-    >>> answer = ask(front, max_loss=0.30, max_suppression=0.05)
-    >>> answer.offer.k, round(answer.offer.loss, 3), answer.offer.suppressed
-    (9, 0.252, 1573)
-    >>> answer.relaxations[0].says
-    'loss 31.6 % instead of 30.0 %: k 16 instead of 9'
-    >>> searched = ask(front, max_loss=0.30, max_suppression=0.05, search=sf.search).searched
-    >>> searched.offer.k, round(searched.offer.loss, 3), searched.front.exact
-    (13, 0.3, True)
+    Without a `search`, the recodings of the front are the only answer.
     """
     if not front.tells_k:
         raise InputError(
@@ -321,57 +283,45 @@ def ask(
             expected="a front whose points have a k",
             remedy=f"pick, which knows the limits {', '.join(limit_names(front))}: {limit_example(front)}",
         )
-    usual = searched_limit(front)
-    given = usual if max_suppression is None else max_suppression
-    limits = Limits(front.persons, max_loss, given, min_k, min_l)
-    aim = _aim(front, limits, prefer)
-    other = study_for(front, limits) if search is not None and takes_seconds(front) else None
+    allowed = searched_limit(front) if max_suppression is None else max_suppression
+    limits = Limits(front.persons, max_loss, allowed, min_k, min_l)
+    # A search takes seconds if that of the front was complete and evaluated few nodes.
+    quick = front.exact and front.evaluations * (front.tuples or front.rows) <= QUICK
+    other = study_for(front, limits) if quick and METHODS[front.system].levels else None
+    if search is None or other is None:
+        return _answer(front, limits, prefer, table, folder)
 
     def by_search() -> Answer:
-        if search is None or other is None:
-            raise ValueError("no search answers this")
         known = table_of(front) if table is None else table
-        return ask(
-            with_floor_of(search(other, table=known), front),
-            max_loss=max_loss,
-            max_suppression=other.search.max_suppression,
-            min_k=min_k,
-            min_l=min_l,
-            prefer=prefer,
-            table=known,
-            folder=None if folder is None else searched_folder(folder, limits.max_suppression),
-        )
+        found = with_floor_of(search(other, table=known), front)
+        within = replace(limits, rows=found.persons, max_suppression=other.search.max_suppression)
+        below = None if folder is None else searched_folder(folder, limits.max_suppression)
+        return _answer(found, within, prefer, known, below)
 
     try:
-        offers = _offers(front, limits, aim, usual, folder)
-    except OutsideError:
-        if other is None:
-            raise
+        return _answer(front, limits, prefer, table, folder, by_search)
+    except (OutsideError, NothingWithinError):
         return by_search()
-    if min_l is not None and not np.any(offers.l > 0):
-        if not front.recodes and front.study.named(Role.SENSITIVE):
-            raise MeasureError(
-                "the points of this front do not tell their ℓ",
-                expected="a search with a constraint on distinct_l, or no min_l",
-            )
-        raise MeasureError("min_l where no column is sensitive", expected="a sensitive column, or no min_l")
-    result = aim.best(offers, limits.met(offers))
-    if max_loss is None and min_k is None and min_l is None and result is not None:
-        steps = Curve.of(offers.some(limits.met(offers)), aim.privacy)
-        best = steps.knee() or offers.at(result, aim.privacy)
-    elif result is None:
-        if other is not None:
-            return by_search()
-        raise unreachable(front, limits, aim)
-    else:
-        best = offers.at(result, aim.privacy)
+
+
+def _answer(
+    front: Front,
+    limits: Limits,
+    prefer: str | None,
+    table: FrequencyTable | None,
+    folder: Path | None,
+    by_search: Callable[[], Answer] | None = None,
+) -> Answer:
+    """Return the answer from the recodings of a front."""
+    usual, aim = searched_limit(front), _aim(front, limits, prefer)
+    offers = _offers(front, limits, aim, usual, folder)
+    best = _best(front, offers, limits, aim)
     level = limits.without("max_loss").met(offers)
-    floor = (best.l or 0) if aim.both and max_loss is not None else 0
+    floor = (best.l or 0) if aim.both and limits.max_loss is not None else 0
     if floor:  # k and ℓ form a surface of trade-offs; the curve is its section through the answer
         level &= offers.l >= floor
     curve = Curve.of(offers.some(level), aim.privacy)
     table = table_of(front) if table is None else table
-    commands = better_searches(front, limits.max_suppression, folder)
     return Answer(
         front=front,
         limits=limits,
@@ -384,16 +334,34 @@ def ask(
         curve=curve,
         floor=floor,
         fit=fitted(curve.loss, curve.values),
-        questions=_questions(front, offers, limits, commands),
+        questions=_questions(front, offers, limits, better_searches(front, limits.max_suppression, folder)),
         notes=(
             *uniqueness_warning(offers, limits, best),
-            *notes_of(front, limits, best, usual, other is not None),
+            *notes_of(front, limits, best, usual, by_search is not None),
             *order_warning(front, table),
         ),
         command="" if limits.max_suppression == usual else search_command(limits.max_suppression, folder),
         publish=publish_command(folder, best),
-        search=None if other is None else by_search,
+        search=by_search,
     )
+
+
+def _best(front: Front, offers: Offers, limits: Limits, aim: Aim) -> Offer:
+    """Return the best candidate within limits; at the knee, if only the suppression is limited."""
+    if limits.min_l is not None and not np.any(offers.l > 0):
+        if not front.recodes and front.study.named(Role.SENSITIVE):
+            raise MeasureError(
+                "the points of this front do not tell their ℓ",
+                expected="a search with a constraint on distinct_l, or no min_l",
+            )
+        raise MeasureError("min_l where no column is sensitive", expected="a sensitive column, or no min_l")
+    within = limits.met(offers)
+    best = aim.best(offers, within)
+    if best is None:
+        raise unreachable(front, limits, aim)
+    if limits.max_loss is None and limits.min_k is None and limits.min_l is None:
+        return Curve.of(offers.some(within), aim.privacy).knee() or best
+    return best
 
 
 def _aim(front: Front, limits: Limits, prefer: str | None) -> Aim:
@@ -446,5 +414,4 @@ def _demanded(front: Front, offers: Offers) -> Offers:
 def _questions(front: Front, offers: Offers, limits: Limits, commands: dict[int, str]) -> tuple[Question, ...]:
     limit = limits.max_suppression if limits.max_suppression < 1 else USUAL_SUPPRESSION
     loss = USUAL_LOSS if limits.max_loss is None else limits.max_loss
-    secret = any(column.role.value == "sensitive" for column in front.study.columns.values())
-    return Asker(offers, loss, limit, commands, secret).four()
+    return Asker(offers, loss, limit, commands, bool(front.study.named(Role.SENSITIVE))).four()

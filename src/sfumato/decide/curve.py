@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.algorithms.dominance import comparable, first_non_dominated
-from sfumato.base.arrays import Counts64, Floats
+from sfumato.base.arrays import Floats
 from sfumato.decide.offers import Offer, Offers
-from sfumato.decide.pick import knee_place
+from sfumato.decide.pick import knee_place, scale_of
 from sfumato.errors import counted
 from sfumato.front import Objective
 
@@ -24,11 +24,10 @@ LEAST_SHARE = 0.04  # least share of all gain (flat) or of all loss (steep) that
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The highest privacy at every loss: steps of rising loss and rising gain, as positions among candidates."""
+    """The highest privacy at every loss: candidates of rising loss and rising gain."""
 
     offers: Offers
     privacy: Objective
-    places: Counts64
 
     @classmethod
     def of(cls, offers: Offers, privacy: Objective) -> Curve:
@@ -38,43 +37,37 @@ class Curve:
         gain = privacy.gain(values[known])
         order = np.lexsort((offers.suppressed[known], -gain, offers.loss[known]))
         price = comparable(np.stack([offers.loss[known], -gain], axis=1)[order])
-        return cls(offers, privacy, known[order[first_non_dominated(price)]])
+        return cls(offers.some(known[order[first_non_dominated(price)]]), privacy)
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.offers)
 
     @property
     def loss(self) -> Floats:
-        return self.offers.loss[self.places]
+        return self.offers.loss
 
     @property
     def values(self) -> Floats:
-        return self.offers.values(self.privacy)[self.places]
+        return self.offers.values(self.privacy)
 
     @property
     def gain(self) -> Floats:
         return self.privacy.gain(self.values)
 
-    def at(self, step: int) -> Offer:
-        return self.offers.at(int(self.places[step]), self.privacy)
-
     @property
     def rate(self) -> float:
         """The gain of the whole curve per unit of loss, which a relaxation must exceed."""
-        if len(self) < 2:
-            return 0.0
-        return float(np.ptp(self.gain) / max(np.ptp(self.loss), 1e-9))
+        return float(np.ptp(self.gain) / max(np.ptp(self.loss), 1e-9)) if len(self) > 1 else 0.0
 
     def knee(self) -> Offer | None:
         """Return the step farthest above the line between both ends, or None."""
         step = knee_place(self.gain, self.loss)
-        return None if step is None else self.at(step)
+        return None if step is None else self.offers.at(step, self.privacy)
 
     @property
     def scale(self) -> str:
         """The scale on which the knee was found."""
-        kind = "a logarithmic" if self.privacy.logarithmic else "an even"
-        return f"on {kind} scale of {self.privacy.label} and an even one of loss"
+        return scale_of(self.privacy, self.privacy.label)
 
     def flat(self, limit: int = 3) -> list[tuple[Offer, Offer]]:
         """Return the stretches that gain much for almost no loss, the most gain first."""
@@ -85,20 +78,18 @@ class Curve:
         return self._stretches(limit, flat=False)
 
     def _stretches(self, limit: int, flat: bool) -> list[tuple[Offer, Offer]]:
-        steps = np.unique(np.linspace(0, len(self) - 1, STEPS).astype(np.int64)) if len(self) else self.places
-        if len(steps) < 4 or not np.ptp(self.gain) or not np.ptp(self.loss):
+        if len(self) < 4 or not np.ptp(self.gain) or not np.ptp(self.loss):
             return []
+        steps = np.unique(np.linspace(0, len(self) - 1, STEPS).astype(np.int64))
         gain, loss = self.gain[steps] / np.ptp(self.gain), self.loss[steps] / np.ptp(self.loss)
         rise, run = gain[None, :] - gain[:, None], loss[None, :] - loss[:, None]
-        if flat:
-            length = np.where((rise >= STRETCH * run) & (rise >= LEAST_SHARE), rise, 0.0)
-        else:
-            length = np.where((rise * STRETCH <= run) & (run >= LEAST_SHARE), run, 0.0)
-        length = np.triu(length, 1)
+        far, extent = (rise >= STRETCH * run, rise) if flat else (rise * STRETCH <= run, run)
+        length = np.triu(np.where(far & (extent >= LEAST_SHARE), extent, 0.0), 1)
         result: list[tuple[Offer, Offer]] = []
         while len(result) < limit and length.max() > 0:
             a, b = (int(position) for position in np.unravel_index(int(np.argmax(length)), length.shape))
-            result.append((self.at(int(steps[a])), self.at(int(steps[b]))))
+            low, high = (self.offers.at(int(steps[end]), self.privacy) for end in (a, b))
+            result.append((low, high))
             # A stretch that overlaps an earlier one is left out.
             length[:b, a + 1 :] = 0.0
         return result
@@ -128,10 +119,6 @@ class Fit:
     worst: float | None = None
     explained: float | None = None
 
-    def value(self, loss: float) -> float:
-        """Return the value of the polynomial at a loss."""
-        return float(np.exp(np.polynomial.polynomial.polyval(loss, self.coefficients)))
-
     def says(self, title: str) -> str:
         """Return the polynomial and its error in words, or why there is none."""
         if not self.fits:
@@ -147,16 +134,9 @@ class Fit:
     def as_dict(self) -> dict[str, object]:
         if not self.fits:
             return {"fits": False, "reason": self.reason, "error_factor": self.error}
-        return {
-            "fits": True,
-            "form": "log(value) = sum of coefficients[i] * loss**i",
-            "coefficients": list(self.coefficients),
-            "from_loss": self.low,
-            "to_loss": self.high,
-            "error_factor": self.error,
-            "worst_factor": self.worst,
-            "explained": self.explained,
-        }
+        form = {"fits": True, "form": "log(value) = sum of coefficients[i] * loss**i"}
+        ends = {"coefficients": list(self.coefficients), "from_loss": self.low, "to_loss": self.high}
+        return form | ends | {"error_factor": self.error, "worst_factor": self.worst, "explained": self.explained}
 
 
 def fitted(loss: Floats, values: Floats) -> Fit:
@@ -164,16 +144,15 @@ def fitted(loss: Floats, values: Floats) -> Fit:
 
     >>> loss = np.linspace(0.1, 0.9, 40)
     >>> found = fitted(loss, np.exp(1 + 8 * loss))
-    >>> found.fits, round(found.value(0.5)), round(found.error, 6)
-    (True, 148, 1.0)
+    >>> found.fits, [round(each, 6) for each in found.coefficients], round(found.error, 6)
+    (True, [1.0, 8.0], 1.0)
     >>> fitted(loss[:5], loss[:5]).reason
     'the trade-off has 5 steps and a curve needs at least 12'
     """
     if len(loss) < FEWEST:
         return Fit(False, f"the trade-off has {counted(len(loss), 'step')} and a curve needs at least {FEWEST}")
-    if len(np.unique(values)) < FEWEST:
-        different = counted(len(np.unique(values)), "different value")
-        return Fit(False, f"privacy takes {different} and a curve needs at least {FEWEST}")
+    if (different := len(np.unique(values))) < FEWEST:
+        return Fit(False, f"privacy takes {counted(different, 'different value')} and a curve needs at least {FEWEST}")
     if values.min() <= 0:
         return Fit(False, "some values of the privacy measure are zero or negative")
     result = _best_polynomial(loss, values)
@@ -201,8 +180,7 @@ def _best_polynomial(loss: Floats, values: Floats) -> Fit:
         return Fit(False, f"{why} (the limits are {TYPICAL} and {WORST})", error=factor)
     if explained < EXPLAINED:
         return Fit(False, f"the best polynomial explains only {explained * 100:.0f} % of the variation", error=factor)
-    coefficients = _polynomial(loss, target, degree)
-    terms = tuple(float(c) for c in coefficients)
+    terms = tuple(_polynomial(loss, target, degree).tolist())
     return Fit(True, "", terms, float(loss.min()), float(loss.max()), factor, worst, explained)
 
 

@@ -17,7 +17,7 @@ from sfumato.base.text import number, percent
 from sfumato.decide.ask import Answer, ask
 from sfumato.decide.floor import BELOW, floor_levels, local_points
 from sfumato.errors import counted
-from sfumato.front import Front, Objective, Point
+from sfumato.front import Front, Point
 from sfumato.measures.registry import GENERAL_LOSS, K, known_measures
 from sfumato.report.audit_page import figures_of
 from sfumato.report.map_figures import distributions_figure, magnified_figure, matrix_figure, partitions_figure
@@ -33,11 +33,8 @@ Corner = tuple[float, float]  # loss in %, k
 
 def floor_edge(front: Front) -> list[Corner]:
     """Return the right edge of the lower bound, upwards. The bound of a k holds for every larger one."""
-    levels = sorted(floor_levels(front))
-    if not levels:
-        return []
-    corners = [(round(100 * share, 4), k) for k, share in levels]
-    return [*corners, (corners[-1][0], float(front.rows))]
+    corners = [(round(100 * share, 4), k) for k, share in sorted(floor_levels(front))]
+    return [*corners, (corners[-1][0], float(front.rows))] if corners else []
 
 
 def global_edge(front: Front) -> list[Corner]:
@@ -89,7 +86,7 @@ def bands_figure(front: Front) -> Markup | None:
         line={"color": ACCENT, "width": 1.5, "shape": "hv"},
         marker={"color": ACCENT, "size": 7},
     )
-    ticks = _ticks(top)
+    ticks = [step * 10**power for power in range(10) for step in (1, 2, 5) if step * 10**power <= top]
     return figure(
         [*band_traces(front), shown],
         {"title": "information loss, %", "range": [0, 104 * width]},
@@ -112,12 +109,6 @@ def _band(name: str, edge: Sequence[Corner], colour: str, shape: str) -> Trace:
     return scatter(x, y, "lines", name, text, line=line, fill="tozerox", fillcolor=colour)
 
 
-def _ticks(top: float) -> list[int]:
-    """Return 1, 2, 5, 10, 20, 50, … up to a k."""
-    ticks = [step * 10**power for power in range(10) for step in (1, 2, 5)]
-    return [tick for tick in ticks if tick <= top]
-
-
 FAINT = "#7f8b95"
 MOST_ROWS = 200  # points in the table of the page, and points whose hover text has the recoding in words
 SHADES = [[0.0, "#c9dfe1"], [0.5, "#3f979d"], [1.0, "#08363a"]]
@@ -127,31 +118,25 @@ def map_page(
     front: Front, table: FrequencyTable, chosen: int | None = None, compare: tuple[int, int] | None = None
 ) -> str:
     """Return the page of a map."""
-    some = _some(front, chosen)
+    # The points that are listed in full: all, or an even selection of them and the chosen one.
+    even = np.linspace(0, len(front.points) - 1, min(MOST_ROWS, len(front.points))).astype(np.int64)
+    some = sorted({*even.tolist(), *([] if chosen is None else [front.point(chosen).id])})
     words = {i: front.points[i].recoding_plan.words(table) for i in some}
-    rows = [
-        {
-            "id": point.id,
-            "values": [number(point.values[o.name]) for o in front.objectives],
-            "loss": percent(point.loss),
-            "suppressed": f"{point.suppressed:,}",
-            "words": "; ".join(words[point.id]),
-            "chosen": point.id == chosen,
-        }
-        for point in (front.points[i] for i in some)
-    ]
+    lead = (
+        f"{counted(len(front.points), 'non-dominated generalization')} of {counted(front.rows, 'record')}: {front.how}."
+    )
+    lead += " No generalization of the lattice is better." if front.exact else ""
+    lead += f" {front.left_out_says}; they count as lost." if front.left_out else ""
     answer = ask(front, table=table)
+    others = [o for o in front.objectives[1:] if o.name != GENERAL_LOSS.name and len(front.objectives) < 3]
     pair = compare or _pair(front, answer, chosen)
     shown = _quarter(front) if chosen is None else chosen
-    privacy = _privacy(front)
+    privacy = next((objective for objective in front.objectives if objective.protects), None)
     return page(
         "map.html",
         title="Risk–utility map",
         version=__version__,
-        lead=f"{counted(len(front.points), 'non-dominated generalization')} of "
-        f"{counted(front.rows, 'record')}: {front.how}."
-        + (" No generalization of the lattice is better." if front.exact else "")
-        + (f" {front.left_out_says}; they count as lost." if front.left_out else ""),
+        lead=lead,
         picture=map_figure(front, words, answer, chosen),
         bands=bands_figure(front),
         presets=answer.presets,
@@ -164,14 +149,21 @@ def map_page(
         shown=shown,
         shown_says=_says(front.point(shown)),
         heads=[known_measures()[o.name].about.title for o in front.objectives],
-        rows=rows,
-        left_out=len(front.points) - len(rows),
-        pairs=[
-            pair_figure(front, o.name, chosen)
-            for o in front.objectives[1:]
-            if o.name != GENERAL_LOSS.name and len(front.objectives) < 3
-        ],
+        rows=[_row(front, front.points[i], words[i], chosen) for i in some],
+        left_out=len(front.points) - len(some),
+        pairs=[pair_figure(front, o.name, chosen) for o in others],
     )
+
+
+def _row(front: Front, point: Point, words: Sequence[str], chosen: int | None) -> dict[str, object]:
+    return {
+        "id": point.id,
+        "values": [number(point.values[o.name]) for o in front.objectives],
+        "loss": percent(point.loss),
+        "suppressed": f"{point.suppressed:,}",
+        "words": "; ".join(words),
+        "chosen": point.id == chosen,
+    }
 
 
 def map_figure(
@@ -186,16 +178,12 @@ def map_figure(
     if answer is not None and answer.aim.privacy.name == first:
         traces += _stretches(answer)
     many = len(front.points)
-    second = _second(front)
+    second = next((o for o in front.objectives[1:] if o.protects), None) if front.objectives[0].protects else None
     marker: Trace = {"color": ACCENT, "size": 8 if many < 150 else 6 if many < 600 else 5}
     if second is not None:
+        bar = {"title": {"text": known_measures()[second.name].about.title}, "thickness": 12, "len": 0.75, "y": 0.38}
         values = [point.values[second.name] for point in front.points]
-        title = known_measures()[second.name].about.title
-        marker |= {
-            "color": values,
-            "colorscale": SHADES,
-            "colorbar": {"title": {"text": title}, "thickness": 12, "len": 0.75, "y": 0.38},
-        }
+        marker |= {"color": values, "colorscale": SHADES, "colorbar": bar}
     traces.append(
         scatter(
             [round(point.loss * 100, 4) for point in front.points],
@@ -208,39 +196,38 @@ def map_figure(
         )
     )
     if first == K.name:
-        ends = [(0.0, front.points[0].values[first], "raw table")] if front.points[0].loss == 0 else []
-        ends.append((100.0, front.rows, "everything hidden"))
-        marker = {"color": "#1f2933", "size": 11, "symbol": "square-open", "line": {"width": 2}}
-        x, y, text = (list(part) for part in zip(*ends, strict=True))
-        traces.append(scatter(x, y, "markers", "the two extremes", text, marker=marker))
+        traces.append(_extremes(front))
     if chosen is not None:
         traces.append(_chosen(front, first, chosen, f"chosen: point {chosen}"))
-    scale = known_measures()[first].about.scale
+    measure = known_measures()[first]
     return figure(
         traces,
         {"title": "information loss, %", "range": [-2, 102]},
-        {"title": known_measures()[first].about.title, "type": scale} | ({"dtick": 1} if scale == "log" else {}),
+        {"title": measure.about.title, "type": measure.about.scale} | ({"dtick": 1} if measure.about.scale == "log" else {}),
         "map",
         height=480,
     )
 
 
+def _extremes(front: Front) -> Trace:
+    """Return the raw table, if it is a point, and the release without any record."""
+    first = front.points[0]
+    ends = [(0.0, first.values[K.name], "raw table")] if first.loss == 0 else []
+    x, y, text = (list(part) for part in zip(*ends, (100.0, front.rows, "everything hidden"), strict=True))
+    marker = {"color": "#1f2933", "size": 11, "symbol": "square-open", "line": {"width": 2}}
+    return scatter(x, y, "markers", "the two extremes", text, marker=marker)
+
+
 def pair_figure(front: Front, name: str, chosen: int | None = None) -> Markup:
     """Return another objective against loss."""
     x, y = [point.loss * 100 for point in front.points], [point.values[name] for point in front.points]
-    text = [f"point {point.id}: {name} {number(point.values[name])}" for point in front.points]
+    text = [f"point {point.id}: {name} {number(value)}" for point, value in zip(front.points, y, strict=True)]
     traces = [scatter(x, y, "markers", "front", text, marker={"color": ACCENT, "size": 8})]
     if chosen is not None:
         traces.append(_chosen(front, name, chosen, f"point {chosen}"))
     return figure(
         traces, {"title": "information loss, %"}, {"title": known_measures()[name].about.title}, f"map-{name}"
     )
-
-
-def _some(front: Front, chosen: int | None) -> list[int]:
-    """Return the points that are listed in full: all, or an even selection of them and the chosen one."""
-    even = np.linspace(0, len(front.points) - 1, min(MOST_ROWS, len(front.points))).astype(np.int64)
-    return sorted({*even.tolist(), *([] if chosen is None else [front.point(chosen).id])})
 
 
 def _pair(front: Front, answer: Answer, chosen: int | None) -> tuple[int, int]:
@@ -255,16 +242,6 @@ def _pair(front: Front, answer: Answer, chosen: int | None) -> tuple[int, int]:
 def _quarter(front: Front) -> int:
     """Return the point nearest to a loss of a quarter."""
     return min(front.points, key=lambda point: abs(point.loss - 0.25)).id
-
-
-def _privacy(front: Front) -> Objective | None:
-    protecting = [o for o in front.objectives if known_measures()[o.name].kind == "privacy"]
-    return protecting[0] if protecting else None
-
-
-def _second(front: Front) -> Objective | None:
-    protecting = [o for o in front.objectives if known_measures()[o.name].kind == "privacy"]
-    return protecting[1] if len(protecting) > 1 and protecting[0] == front.objectives[0] else None
 
 
 def _shape(answer: Answer) -> list[str]:

@@ -5,7 +5,7 @@ A candidate with another suppression has the same recoding and other thresholds,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
@@ -16,15 +16,7 @@ from sfumato.errors import InputError, UnreachableError
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.classes import classify
 from sfumato.measures.fast_paths import Form
-from sfumato.measures.registry import (
-    DISTINCT_L,
-    GENERAL_LOSS,
-    WEIGHTED_K,
-    WEIGHTED_L,
-    K,
-    known_measures,
-    measure,
-)
+from sfumato.measures.registry import DISTINCT_L, GENERAL_LOSS, WEIGHTED_K, WEIGHTED_L, K, known_measures, measure
 from sfumato.measures.suppression import suppress_by_plan
 from sfumato.plans.boxes import BoxPlan
 from sfumato.tables.frequency import FrequencyTable
@@ -79,11 +71,9 @@ class Offers:
     @cached_property
     def _own(self) -> Mapping[str, Floats]:
         """The objectives of searched points; NaN for a candidate with another suppression."""
-        result = {}
-        for objective in self.front.objectives:
-            values = np.array([point.values[objective.name] for point in self.front.points], dtype=np.float64)
-            result[objective.name] = np.where(self.searched, values[self.point], np.nan)
-        return result
+        points, names = self.front.points, [objective.name for objective in self.front.objectives]
+        known = {name: np.array([point.values[name] for point in points], dtype=np.float64) for name in names}
+        return {name: np.where(self.searched, values[self.point], np.nan) for name, values in known.items()}
 
     def values(self, privacy: Objective) -> Floats:
         """Return the value of an objective for each candidate."""
@@ -98,24 +88,10 @@ class Offers:
 
     def at(self, position: int, privacy: Objective) -> Offer:
         """Return the candidate at a position, with its value of an objective."""
-
-        def whole(values: Counts64) -> int:
-            return int(values[position])
-
-        mean = float(self.weighted_k[position])
-        return Offer(
-            point=whole(self.point),
-            searched=bool(self.searched[position]),
-            k=whole(self.k),
-            l=whole(self.l) if self.l[position] > 0 else None,
-            weighted_k=mean if np.isfinite(mean) else None,
-            loss=float(self.loss[position]),
-            suppressed=whole(self.suppressed),
-            suppression=whole(self.suppressed) / self.front.persons,
-            suppress_below=whole(self.suppress_below),
-            diversity_below=whole(self.diversity_below),
-            value=float(self.values(privacy)[position]),
-        )
+        own = {f.name: getattr(self, f.name)[position].item() for f in fields(Offer) if f.name != "value"}
+        own["l"] = own["l"] if own["l"] > 0 else None
+        own["weighted_k"] = own["weighted_k"] if np.isfinite(own["weighted_k"]) else None
+        return Offer(**own, value=float(self.values(privacy)[position]))
 
 
 def privacy_objective(front: Front, zero: bool, both: bool) -> Objective:
@@ -142,77 +118,69 @@ def offers_of(front: Front, limit: int) -> Offers:
     if front.classes is None:
         return points_of(front)
     known: dict[tuple[int, int, int], int] = {}
-    first: dict[int, int] = {}
     printed = front.study.search.reproduction and front.study.search.problem == 4
     for point, number in zip(front.points, front.recoding_of, strict=True):
-        first.setdefault(number, point.id)
-        k, l, gone = front.classes.of(number).achieved(
-            point.recoding_plan.suppress_below, point.recoding_plan.diversity_below
-        )
+        plan = point.recoding_plan
+        k, l, gone = front.classes.of(number).achieved(plan.suppress_below, plan.diversity_below)
         if gone == point.suppressed and not printed:
             known.setdefault((number, k, l), point.id)
-    parts = []
-    for number in range(len(front.classes)):
-        options = front.classes.of(number).options(limit)
-        ids = [known.get((number, k, l), -1) for k, l in zip(options.k.tolist(), options.l.tolist(), strict=True)]
-        own = np.array(ids, dtype=np.int64)
-        loss = np.array(front.loss_of_source(options.loss))
-        loss[own >= 0] = [front.points[position].loss for position in own[own >= 0]]
-        parts.append(
-            (
-                np.where(own >= 0, own, first[number]),
-                own >= 0,
-                options.k,
-                options.l if front.classes.diverse else np.full(len(own), -1),
-                options.weighted_k,
-                options.weighted_l if front.classes.diverse else np.full(len(own), np.nan),
-                loss,
-                options.suppressed,
-                options.suppress_below,
-                options.diversity_below,
-            )
-        )
-    return Offers(front, *[np.concatenate(column) for column in zip(*parts, strict=True)])
+    options = [front.classes.of(number).options(limit) for number in range(len(front.classes))]
+    recoding = np.repeat(np.arange(len(options)), [len(each.k) for each in options])
+    size, diversity = np.concatenate([each.k for each in options]), np.concatenate([each.l for each in options])
+    keys = zip(recoding.tolist(), size.tolist(), diversity.tolist(), strict=True)
+    own = np.array([known.get(key, -1) for key in keys], dtype=np.int64)
+    first = np.unique(front.recoding_of, return_index=True)[1]  # the first point of each recoding
+    loss = np.array(front.loss_of_source(np.concatenate([each.loss for each in options])))
+    loss[own >= 0] = [front.points[position].loss for position in own[own >= 0]]
+    diverse = front.classes.diverse
+    return Offers(
+        front,
+        np.where(own >= 0, own, first[recoding]),
+        own >= 0,
+        size,
+        diversity if diverse else np.full(len(own), -1),
+        np.concatenate([each.weighted_k for each in options]),
+        np.concatenate([each.weighted_l for each in options]) if diverse else np.full(len(own), np.nan),
+        loss,
+        np.concatenate([each.suppressed for each in options]),
+        np.concatenate([each.suppress_below for each in options]),
+        np.concatenate([each.diversity_below for each in options]),
+    )
 
 
 def points_of(front: Front) -> Offers:
     """Return the points of a front as candidates. Figures that need class histograms are unknown without them."""
-    count = len(front.points)
-    below = [_thresholds(point) for point in front.points]
-    k = np.array([point.values.get(K.name, size) for point, (size, _) in zip(front.points, below, strict=True)])
-    held = [p.values.get(DISTINCT_L.name, max(least, -1)) for p, (_, least) in zip(front.points, below, strict=True)]
-    l = np.array(held)
-    mean = np.array([point.values.get(WEIGHTED_K.name, np.nan) for point in front.points], dtype=np.float64)
-    other = np.array([point.values.get(WEIGHTED_L.name, np.nan) for point in front.points], dtype=np.float64)
+    points = front.points
+    # A recoding suppresses classes below a size and a diversity. Where single records are suppressed, both are 0.
+    plans = [None if isinstance(point.plan, BoxPlan) else point.recoding_plan for point in points]
+    size = np.array([0 if plan is None else plan.suppress_below for plan in plans], dtype=np.int64)
+    least = np.array([0 if plan is None else plan.diversity_below for plan in plans], dtype=np.int64)
+
+    def figure(name: str, unknown: Sequence[float]) -> Floats:
+        return np.array([p.values.get(name, other) for p, other in zip(points, unknown, strict=True)], dtype=np.float64)
+
+    k, l = figure(K.name, size.tolist()), figure(DISTINCT_L.name, least.tolist())
+    unknown = [np.nan] * len(points)
     if front.classes is not None:
-        stated = [
-            front.classes.of(number).achieved(size, least)
-            for number, (size, least) in zip(front.recoding_of, below, strict=True)
-        ]
+        numbers = zip(front.recoding_of, size.tolist(), least.tolist(), strict=True)
+        stated = np.array([front.classes.of(number).achieved(*below) for number, *below in numbers])
         # Suppression by a further criterion leaves at least the size and diversity of the thresholds.
-        same = np.array([gone == point.suppressed for (_, _, gone), point in zip(stated, front.points, strict=True)])
-        k = np.where(same, [size for size, _, _ in stated], k)
-        l = np.where(same, [held if front.classes.diverse else -1 for _, held, _ in stated], l)
+        same = stated[:, 2] == [point.suppressed for point in points]
+        k = np.where(same, stated[:, 0], k)
+        l = np.where(same, stated[:, 1] if front.classes.diverse else -1, l)
     return Offers(
         front,
-        np.arange(count),
-        np.ones(count, dtype=np.bool_),
+        np.arange(len(points)),
+        np.ones(len(points), dtype=np.bool_),
         k.astype(np.int64),
         np.where(l > 0, l, -1).astype(np.int64),
-        mean,
-        other,
-        np.array([point.loss for point in front.points], dtype=np.float64),
-        np.array([front.suppressed_count(point) for point in front.points], dtype=np.int64),
-        np.array([size for size, _ in below], dtype=np.int64),
-        np.array([least for _, least in below], dtype=np.int64),
+        figure(WEIGHTED_K.name, unknown),
+        figure(WEIGHTED_L.name, unknown),
+        np.array([point.loss for point in points], dtype=np.float64),
+        np.array([front.suppressed_count(point) for point in points], dtype=np.int64),
+        size,
+        least,
     )
-
-
-def _thresholds(point: Point) -> tuple[int, int]:
-    """Return the size and the diversity below which classes are suppressed; 0 if single records are suppressed."""
-    if isinstance(point.plan, BoxPlan):
-        return 0, 0
-    return point.recoding_plan.suppress_below, point.recoding_plan.diversity_below
 
 
 def with_suppression(
@@ -242,10 +210,8 @@ def with_suppression(
             expected="thresholds that leave something to release",
             remedy=f"suppress_below of at most {int(whole.size.max())}",
         )
-    values: dict[str, float] = {}
-    for objective in front.objectives:
-        result = measure(objective.name).with_settings(front.study.measures)
-        values[objective.name] = objective.value(result, classes)
+    given = {objective: measure(objective.name).with_settings(front.study.measures) for objective in front.objectives}
+    values = {objective.name: objective.value(measured, classes) for objective, measured in given.items()}
     loss = GENERAL_LOSS.value(classes) / (sum(weights) * table.records)
     units = None if table.units is None else classes.suppressed_units
     changed = Point(

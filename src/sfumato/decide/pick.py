@@ -6,31 +6,20 @@ Presets are limits that policies commonly set, each with the point it leads to. 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sfumato.base.arrays import Floats
+from sfumato.base.arrays import Flags, Floats
 from sfumato.base.notebook import card, short
 from sfumato.base.text import number, percent
-from sfumato.decide.limits import (
-    ALIASES,
-    check_limit,
-    class_size,
-    figures,
-    limit_example,
-    limit_names,
-    protects,
-    setting,
-)
+from sfumato.decide.limits import ALIASES, Limit, class_size, figures, limit_example, limit_names, protects, setting
 from sfumato.errors import InputError, UnreachableError, counted, nearest
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import K, known_measures
 
-SAID = {"loss": "a loss", "mse": "an error", "cost": "a cost", "suppressed": "a share of suppressed records"}
-SAID |= {"risk": "a prosecutor risk", "epsilon": "ε", "findings": "findings"}
 CAPPED = {"epsilon": 'search with engine = "square" and a cap on epsilon under [channel]'}
 TOLERANCE = 1e-9
 
@@ -77,41 +66,6 @@ class Choice:
         return recoded_frame(self.front, self.point, table)
 
 
-ROUNDING = 1e-12
-
-
-@dataclass(frozen=True)
-class Limit:
-    """A limit on one figure of a point: a least value if `least`, otherwise a largest value."""
-
-    name: str
-    figure: str
-    least: bool
-    value: float
-    read: Callable[[Point], float]
-    tolerance: float
-
-    def met(self, point: Point) -> bool:
-        # the absolute part: an error is far below 1
-        return self.violation(point) <= self.tolerance * abs(self.value) + ROUNDING
-
-    def violation(self, point: Point) -> float:
-        """Return by how much a point misses the limit; at most 0 if it is met."""
-        return (self.value - self.read(point)) * (1.0 if self.least else -1.0)
-
-    def extreme(self, points: Sequence[Point]) -> Point:
-        """Return the point that comes nearest to the limit."""
-        return min(points, key=self.violation)
-
-    def clause(self) -> str:
-        shown = percent(self.value, 0.0) if self.figure in ("loss", "suppressed") else f"{self.value:g}"
-        return f"{SAID.get(self.figure, self.figure)} of at {'least' if self.least else 'most'} {shown}"
-
-    def setting(self, value: float) -> str:
-        """Return the limit with another value as the user writes it, rounded so that the value still meets it."""
-        return setting(self.name, value)
-
-
 def pick(front: Front, *, knee: bool = False, point: int | None = None, **limits: float | None) -> Choice:
     """Choose a point: within limits, at the knee, or by its id.
 
@@ -151,30 +105,33 @@ def pick(front: Front, *, knee: bool = False, point: int | None = None, **limits
 
 
 def _within(front: Front, limits: Sequence[Limit]) -> Choice:
-    kept = [point for point in front.points if all(limit.met(point) for limit in limits)]
-    if not kept:
-        raise _unreachable(front, limits)
+    known, privacy = figures(front), _privacy(front)
+    # the cost objective of the method, otherwise the loss
+    cost = next((objective.name for objective in front.objectives if objective.privacy is False), "loss")
+    met = [limit.met(known[limit.figure]) for limit in limits]
+    if not np.all(met, axis=0).any():
+        raise _unreachable(limits, known)
     protecting = any(protects(front, limit.figure) for limit in limits)
-    cost, privacy = _cost(front), _privacy(front)
+    gain = np.zeros(len(front)) if privacy is None else privacy.sign * known[privacy.name]
+    keys = [known[cost], gain] if protecting else [gain, known[cost]]
 
-    def order(point: Point) -> tuple[float, float]:
-        gain = privacy.sign * point.values[privacy.name] if privacy is not None else 0.0
-        return (cost(point), gain) if protecting else (gain, cost(point))
+    def first(allowed: Flags) -> int:
+        places = np.flatnonzero(allowed)
+        return int(places[np.lexsort([key[places] for key in reversed(keys)])[0]])
 
-    chosen = min(kept, key=order)
+    chosen = first(np.all(met, axis=0))
     binding = []
-    for limit in limits:
-        others = [other for other in limits if other is not limit]
-        freed = [point for point in front.points if all(other.met(point) for other in others)]
-        if order(min(freed, key=order)) < order(chosen):
+    for position, limit in enumerate(limits):
+        freed = first(np.all([np.full(len(front), True), *met[:position], *met[position + 1 :]], axis=0))
+        if [key[freed] for key in keys] < [key[chosen] for key in keys]:
             binding.append(limit.name)
-    best = f"least {_cost_name(front)}" if protecting or privacy is None else f"most {privacy.name}"
+    best = f"least {cost}" if protecting or privacy is None else f"most {privacy.name}"
     if not protecting and privacy is not None and privacy.direction == "min":
         best = f"least {privacy.name}"
     reason = f"{best} with {' and '.join(limit.clause() for limit in limits)}"
     if len(limits) > 1 and binding:
         reason += f"; binding {'limit' if len(binding) == 1 else 'limits'}: {', '.join(binding)}"
-    return Choice(front, chosen, reason, tuple(binding))
+    return Choice(front, front.points[chosen], reason, tuple(binding))
 
 
 def _limit(front: Front, name: str, value: float) -> Limit:
@@ -194,67 +151,60 @@ def _limit(front: Front, name: str, value: float) -> Limit:
         )
     if math.isnan(value):
         raise InputError(f"{name} is not a number", expected="a number")
-    check_limit(name, value)
-    read = known_figures[figure]
+    tolerance = float(front.details.get("tolerance", TOLERANCE)) if figure in front.points[0].values else TOLERANCE
+    limit = Limit(name, value, tolerance)
     # A least value below 0 limits nothing. A negative largest value of a method's own figure is reported as
     # unreachable.
-    if value < 0 and (way == "min" or figure in known_measures()) and all(read(p) >= 0 for p in front.points):
+    if value < 0 and (limit.least or figure in known_measures()) and (known_figures[figure] >= 0).all():
         raise InputError(f"{name} is {value:g}", expected="a number from 0")
-    tolerance = float(front.details.get("tolerance", TOLERANCE)) if figure in front.points[0].values else TOLERANCE
-    return Limit(name, figure, way == "min", value, read, tolerance)
+    return limit
 
 
 def _privacy(front: Front) -> Objective | None:
     return next((objective for objective in front.objectives if objective.protects), None)
 
 
-def _cost(front: Front) -> Callable[[Point], float]:
-    """Return the cost of a point: the cost objective of its method, otherwise its loss."""
-    name = _cost_name(front)
-    return (lambda point: point.loss) if name == "loss" else (lambda point: float(point.values[name]))
-
-
-def _cost_name(front: Front) -> str:
-    own = [o.name for o in front.objectives if o.privacy is False]
-    return own[0] if own else "loss"
-
-
-def _unreachable(front: Front, limits: Sequence[Limit]) -> UnreachableError:
+def _unreachable(limits: Sequence[Limit], known: Mapping[str, Floats]) -> UnreachableError:
     """Return the error that no point keeps all limits, with the value that each limit would need."""
-    impossible = [limit for limit in limits if not limit.met(limit.extreme(front.points))]
-    if impossible:
-        limit = impossible[0]
-        best = limit.extreme(front.points)
-        endless = not math.isfinite(limit.read(best))
+    for limit in limits:
+        values = known[limit.figure]
+        if limit.met(values).any():
+            continue
+        best = int(np.argmin(limit.violation(values)))
+        endless = not math.isfinite(values[best])
         return UnreachableError(
             f"no point has {limit.clause()}" + (": all are infinite" if endless else ""),
             expected="a limit that a point meets",
-            remedy=CAPPED.get(limit.figure, "another front")
-            if endless
-            else f"{limit.setting(limit.read(best))} reaches point {best.id}",
+            remedy=CAPPED.get(limit.figure, "another front") if endless else _reaching([limit], known, best),
         )
     return UnreachableError(
         f"no point has {' and '.join(limit.clause() for limit in limits)}",
         expected="limits that a point meets at once",
-        remedy=", or ".join(_relaxed(front, limits)),
+        remedy=", or ".join(_relaxed(limits, known)),
     )
 
 
-def _relaxed(front: Front, limits: Sequence[Limit]) -> list[str]:
+def _reaching(limits: Sequence[Limit], known: Mapping[str, Floats], best: int) -> str:
+    """Return limits with the values of a point as the user writes them."""
+    written = [setting(limit.name, float(known[limit.figure][best])) for limit in limits]
+    return f"{', '.join(written)} reaches point {best}"
+
+
+def _relaxed(limits: Sequence[Limit], known: Mapping[str, Floats]) -> list[str]:
     """Return each limit with the value that a point meets which keeps all others, or the point that misses least."""
+    met = {limit: limit.met(known[limit.figure]) for limit in limits}
+    missed = {limit: limit.violation(known[limit.figure]) for limit in limits}
     proposals = []
     for limit in limits:
-        others = [point for point in front.points if all(other.met(point) for other in limits if other is not limit)]
-        if others:
-            best = limit.extreme(others)
-            proposals.append(f"{limit.setting(limit.read(best))} reaches point {best.id}")
+        kept = np.flatnonzero(np.all([met[other] for other in limits if other is not limit], axis=0))
+        if len(kept):
+            proposals.append(_reaching([limit], known, int(kept[np.argmin(missed[limit][kept])])))
     if proposals:
         return proposals
     # Limits have different units, so a violation counts as a share of the figure's range.
-    spans = {limit.name: float(np.ptp([limit.read(p) for p in front.points])) or 1.0 for limit in limits}
-    near = min(front.points, key=lambda p: sum(max(limit.violation(p), 0.0) / spans[limit.name] for limit in limits))
-    missed = [limit.setting(limit.read(near)) for limit in limits if not limit.met(near)]
-    return [f"{', '.join(missed)} reaches point {near.id}"]
+    spans = {limit: float(np.ptp(known[limit.figure])) or 1.0 for limit in limits}
+    near = int(np.argmin(sum(np.maximum(missed[limit], 0.0) / spans[limit] for limit in limits)))
+    return [_reaching([limit for limit in limits if not met[limit][near]], known, near)]
 
 
 def knee_of(front: Front) -> int:
@@ -267,17 +217,19 @@ def knee_of(front: Front) -> int:
         raise InputError(
             "the front has no privacy objective", expected="k or another privacy measure among the objectives"
         )
-    values = np.array([point.values[privacy.name] for point in front.points])
-    return knee_place(privacy.gain(values), np.array([point.loss for point in front.points])) or 0
+    known = figures(front)
+    return knee_place(privacy.gain(known[privacy.name]), known["loss"]) or 0
 
 
 def knee_scale(front: Front) -> str:
     """Return the scale on which a front has its knee."""
     privacy = _privacy(front)
-    if privacy is None:
-        return ""
-    kind = "a logarithmic" if privacy.logarithmic else "an even"
-    return f"on {kind} scale of {privacy.name} and an even one of loss, both from end to end of the front"
+    return "" if privacy is None else f"{scale_of(privacy, privacy.name)}, both from end to end of the front"
+
+
+def scale_of(privacy: Objective, title: str) -> str:
+    """Return the scale of an objective and of the loss, in a clause."""
+    return f"on {'a logarithmic' if privacy.logarithmic else 'an even'} scale of {title} and an even one of loss"
 
 
 def knee_place(gain: Floats, loss: Floats) -> int | None:
@@ -297,15 +249,7 @@ def as_dict(choice: Choice) -> Mapping[str, object]:
     return {"reason": choice.reason, "binding": list(choice.binding), "point": choice.point.as_dict()}
 
 
-COMMON = (
-    ("min_k", 3.0),
-    ("min_k", 5.0),
-    ("min_k", 10.0),
-    ("min_k", 20.0),
-    ("max_risk", 0.2),
-    ("max_risk", 0.09),
-    ("max_risk", 0.05),
-)
+COMMON = (*(("min_k", k) for k in (3.0, 5.0, 10.0, 20.0)), *(("max_risk", risk) for risk in (0.2, 0.09, 0.05)))
 
 
 @dataclass(frozen=True)
@@ -323,9 +267,7 @@ class Preset:
         >>> Preset("max_risk", 0.09, None).words
         'prosecutor risk of at most 0.09'
         """
-        least, _, figure = self.limit.partition("_")
-        title = {"risk": "prosecutor risk"}.get(figure, figure)
-        return f"{title} of at {'least' if least == 'min' else 'most'} {self.value:g}"
+        return Limit(self.limit, self.value).clause().removeprefix("a ")
 
     @property
     def says(self) -> str:
@@ -370,9 +312,8 @@ def presets(front: Front, common: Sequence[tuple[str, float]] = COMMON) -> tuple
         return ()
     result = []
     for limit, value in common:
-        asked: dict[str, Any] = {limit: value}
         try:
-            result.append(Preset(limit, value, pick(front, **asked).point))
+            result.append(Preset(limit, value, _within(front, [_limit(front, limit, value)]).point))
         except UnreachableError:
             result.append(Preset(limit, value, None))
     return tuple(result)

@@ -1,17 +1,12 @@
 """The result of any search: a front of points over objectives, saved as one folder."""
 
-from sfumato.front.compare import Comparison, compare_fronts
-from sfumato.front.front import PRICE_UNIT, PRICES, Front, Objective, Point, numbered, read_front, versions
-
-__all__ = [
-    "PRICES",
-    "PRICE_UNIT",
-    "Comparison",
-    "Front",
-    "Objective",
-    "Point",
-    "compare_fronts",
-    "numbered",
-    "read_front",
-    "versions",
-]
+from sfumato.front.compare import Comparison as Comparison
+from sfumato.front.compare import compare_fronts as compare_fronts
+from sfumato.front.front import PRICE_UNIT as PRICE_UNIT
+from sfumato.front.front import PRICES as PRICES
+from sfumato.front.front import Front as Front
+from sfumato.front.front import Objective as Objective
+from sfumato.front.front import Point as Point
+from sfumato.front.front import numbered as numbered
+from sfumato.front.front import read_front as read_front
+from sfumato.front.front import versions as versions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -25,13 +25,7 @@ class Comparison:
     shared: int
 
     def as_dict(self) -> dict[str, object]:
-        return {
-            "objectives": list(self.objectives),
-            "points": list(self.points),
-            "hypervolume": list(self.hypervolume),
-            "dominated": list(self.dominated),
-            "shared": self.shared,
-        }
+        return asdict(self)
 
 
 def compare_fronts(one: Front, two: Front) -> Comparison:

@@ -103,11 +103,9 @@ class Objective:
         Returns:
             A dictionary.
         """
-        entries: dict[str, Any] = {"name": self.name, "direction": self.direction}
-        entries |= {} if self.taken == "released" else {"taken": self.taken}
-        return entries | (
-            {} if self.privacy is None else {"title": self.title, "privacy": self.privacy, "scale": self.scale}
-        )
+        taken = {} if self.taken == "released" else {"taken": self.taken}
+        own = {} if self.privacy is None else {"title": self.title, "privacy": self.privacy, "scale": self.scale}
+        return {"name": self.name, "direction": self.direction} | taken | own
 
 
 PlanReader = Callable[[Mapping[str, Any]], Plan]
@@ -150,16 +148,20 @@ class Point:
         endless = [name for name, value in self.values.items() if not math.isfinite(value)]
         return self._entries() | self.plan.entries() | ({"infinite": endless} if endless else {})
 
-    def saved(self) -> dict[str, Any]:
+    def saved(self) -> dict[str, object]:
         """Return all that is needed to restore the point."""
         return self._entries() | self.plan.saved()
 
-    def _entries(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, object]:
         values = {name: value if math.isfinite(value) else None for name, value in self.values.items()}
-        entries: dict[str, Any] = {"id": self.id, "values": values, "loss": self.loss, "suppressed": self.suppressed}
-        entries |= {} if self.suppressed_units is None else {"suppressed_units": self.suppressed_units}
-        entries |= {} if self.bound is None else {"bound": self.bound}
-        return entries | ({"details": dict(self.details)} if self.details else {})
+        further = {
+            "suppressed_units": self.suppressed_units,
+            "bound": self.bound,
+            "details": dict(self.details) or None,
+        }
+        return {"id": self.id, "values": values, "loss": self.loss, "suppressed": self.suppressed} | {
+            name: value for name, value in further.items() if value is not None
+        }
 
 
 def numbered(points: Sequence[Point], first: Objective) -> tuple[Point, ...]:
@@ -171,17 +173,19 @@ def numbered(points: Sequence[Point], first: Objective) -> tuple[Point, ...]:
 def point_from(saved: Mapping[str, Any], read_plan: PlanReader) -> Point:
     """Return a saved point. A value of null is an infinity, which JSON lacks."""
     values = {name: math.inf if value is None else value for name, value in saved["values"].items()}
-    if not all(isinstance(number, int | float) for number in (*values.values(), saved["loss"], saved["suppressed"])):
-        raise ValueError("figures are numbers")
     plan, details, units = read_plan(saved), dict(saved.get("details", {})), saved.get("suppressed_units")
-    if not (units is None or isinstance(units, int)):
+    numbers = (*values.values(), saved["loss"], saved["suppressed"])
+    if not all(isinstance(number, int | float) for number in numbers) or not isinstance(units, int | None):
         raise ValueError("figures are numbers")
     return Point(saved["id"], values, saved["loss"], saved["suppressed"], plan, saved.get("bound"), details, units)
 
 
 FILES = ("front.json", "run.toml")
+KEPT = ["system", "algorithm", "exact", "evaluations", "space", "seconds", "certificate", "details", "rows", "left_out"]
+KEPT += ["fingerprint", "tuples"]  # fields that are written as they are
 CLASSES = "classes.parquet"  # only fronts of recodings have it
 PRICES = "floor.parquet"  # only fronts with a lower bound have it
+EXPECTED_PRICES = "the floor of a front that sfumato search wrote"
 PRICE_UNIT = 10**12  # the price of a suppressed record, in the unit of prices
 PACKAGES = ("duckdb", "numba", "numpy", "pyarrow")
 UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OSError, OverflowError, RecursionError, IndexError)
@@ -210,13 +214,13 @@ class Front:
     fingerprint: str
     rows: int
     units: int | None = None
-    certificate: Mapping[str, Any] = field(default_factory=dict)
+    certificate: Mapping[str, object] = field(default_factory=dict)
     others: tuple[Mapping[str, float], ...] = ()
     system: str = "lattice"
     details: Mapping[str, Any] = field(default_factory=dict)
     found_how: str = ""
     tuples: int = field(default=0, compare=False)
-    stages: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
+    stages: tuple[Mapping[str, object], ...] = field(default=(), compare=False)
     classes: Histograms | None = field(default=None, compare=False, repr=False)
     prices: Mapping[int, Counts64] = field(default_factory=dict, compare=False, repr=False)
     left_out: int = 0
@@ -255,7 +259,7 @@ class Front:
         Returns:
             A frame.
         """
-        columns: dict[str, list[Any]] = {"point": [point.id for point in self.points]}
+        columns: dict[str, list[object]] = {"point": [point.id for point in self.points]}
         for name in self.points[0].values if self.points else ():
             columns[name] = [float(point.values[name]) for point in self.points]
         columns["loss"] = [point.loss for point in self.points]
@@ -264,9 +268,8 @@ class Front:
         if self.recodes and self.points:
             for name in self.points[0].recoding_plan.choices:
                 chosen = [point.recoding_plan.choices[name] for point in self.points]
-                levels = all(isinstance(one, int) for one in chosen)
-                cells = [one if isinstance(one, int) else len(one) for one in chosen]
-                columns[f"{name}_{'level' if levels else 'groups'}"] = cells
+                kind_of = "level" if all(isinstance(one, int) for one in chosen) else "groups"
+                columns[f"{name}_{kind_of}"] = [one if isinstance(one, int) else len(one) for one in chosen]
         return to_frame(columns, kind or self.study.frame_kind)
 
     def plot(self, chosen: int | None = None) -> Any:
@@ -279,29 +282,31 @@ class Front:
             A plotly figure.
         """
         first = self.objectives[0]
-        log = first.privacy is None and known_measures()[first.name].about.scale == "log"
-        traces: list[dict[str, Any]] = [
-            {
+
+        def trace(name: str, points: Sequence[Point], marker: Mapping[str, object]) -> dict[str, object]:
+            return {
                 "type": "scatter",
                 "mode": "markers",
-                "name": "front",
-                "x": [100 * point.loss for point in self.points],
-                "y": [point.values[first.name] for point in self.points],
-                "text": [repr(point)[1:-1] for point in self.points],
+                "name": name,
+                "x": [100 * point.loss for point in points],
+                "y": [point.values[first.name] for point in points],
+                "text": [repr(point)[1:-1] for point in points],
                 "hovertemplate": "%{text}<extra></extra>",
-                "marker": {"color": ACCENT, "size": 8},
+                "marker": marker,
             }
-        ]
+
+        traces = [trace("front", self.points, {"color": ACCENT, "size": 8})]
         if chosen is not None:
-            point = self.point(chosen)
             mark = {"color": SECOND, "size": 14, "symbol": "diamond"}
-            traces.append(
-                traces[0]
-                | {"name": "chosen", "x": [100 * point.loss], "y": [point.values[first.name]], "marker": mark}
-                | {"text": [repr(point)[1:-1]]}
-            )
-        scale = {"type": "log", "dtick": 1} if log else {}
+            traces.append(trace("chosen", [self.point(chosen)], mark))
+        scale = {"type": "log", "dtick": 1} if self._drawn_log else {}
         return plotly_figure(traces, {"title": "information loss, %"}, {"title": first.label} | scale, 420)
+
+    @property
+    def _drawn_log(self) -> bool:
+        """Whether the scale of the first objective is logarithmic in pictures."""
+        first = self.objectives[0]
+        return first.privacy is None and known_measures()[first.name].about.scale == "log"
 
     def picture(self, chosen: int | None = None, mark: tuple[float, float] | None = None) -> str:
         """Return the front as a small SVG. A point is marked, or a loss and a value of the first objective."""
@@ -315,25 +320,21 @@ class Front:
             [float(point.values[first.name]) for point in self.points],
             x_title="information loss, %",
             y_title=first.label,
-            log=first.privacy is None and known_measures()[first.name].about.scale == "log",
+            log=self._drawn_log,
             mark=None if mark is None else (100 * mark[0], mark[1]),
         )
 
     def _repr_html_(self) -> str:
         heads = ["point", *(objective.name for objective in self.objectives), "loss", "suppressed"]
         places = sorted({round(step * (len(self.points) - 1) / 9) for step in range(10)}) if self.points else []
+        names = heads[1:-2]
         rows = [
-            [
-                point.id,
-                *(short(point.values[objective.name]) for objective in self.objectives),
-                f"{100 * point.loss:.1f} %",
-                f"{point.suppressed:,}",
-            ]
-            for point in (self.points[position] for position in places)
+            [p.id, *(short(p.values[name]) for name in names), f"{100 * p.loss:.1f} %", f"{p.suppressed:,}"]
+            for p in (self.points[position] for position in places)
         ]
         fewer = f" {len(rows)} of {len(self.points)} points are shown." if len(rows) < len(self.points) else ""
-        notes = [f"{self.how[:1].upper()}{self.how[1:]}.{fewer}", *filter(None, [self.left_out_says])]
-        return card(repr(self)[1:-1], heads, rows, self.picture(), notes)
+        notes = [f"{self.how[:1].upper()}{self.how[1:]}.{fewer}", self.left_out_says]
+        return card(repr(self)[1:-1], heads, rows, self.picture(), list(filter(None, notes)))
 
     @property
     def persons(self) -> int:
@@ -363,26 +364,19 @@ class Front:
 
         Every loss, and every bound of a loss, becomes that of the source, where these records count as lost. Measures
         in their own units, prices and ratios to a bound refer to the records that entered the search.
-
-        Args:
-            left_out: how many records were left out.
-
-        Returns:
-            The front, with the same points in the same order.
         """
         if self.left_out or not left_out:
             return self
         whole = replace(self, left_out=left_out)
-        points = []
-        for point in self.points:
-            details = dict(point.details)
-            if "floor" in details:
-                details["floor"] = whole.loss_of_source(details["floor"])
-            points.append(replace(point, loss=whole.loss_of_source(point.loss), details=details))
-        others = tuple(
-            {**other, "loss": whole.loss_of_source(other["loss"])} if "loss" in other else other
-            for other in self.others
-        )
+
+        def of_source(figures: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+            return {**figures, name: whole.loss_of_source(figures[name])} if name in figures else figures
+
+        points = [
+            replace(point, loss=whole.loss_of_source(point.loss), details=of_source(point.details, "floor"))
+            for point in self.points
+        ]
+        others = tuple(of_source(other, "loss") for other in self.others)
         return replace(whole, points=tuple(points), others=others)
 
     @property
@@ -409,7 +403,7 @@ class Front:
     @cached_property
     def recoding_of(self) -> tuple[int, ...]:
         """The recoding of each point, numbered in the order of the points. Several points may share one."""
-        numbers: dict[tuple[Any, ...], int] = {}
+        numbers: dict[tuple[object, ...], int] = {}
         return tuple(numbers.setdefault(p.plan.rank, len(numbers)) for p in self.points)
 
     def with_classes(self, table: FrequencyTable) -> Front:
@@ -418,17 +412,13 @@ class Front:
         There are no such histograms if missing values match anything, if records were removed before or belong to
         units, or if a class may violate a criterion that is neither size nor diversity.
         """
-        if (
-            table.removed
-            or not self.points
-            or table.units is not None
-            or any(domain.wildcard for domain in table.domains)
-        ):
+        unknown = table.removed or not self.points or table.units is not None
+        if unknown or any(domain.wildcard for domain in table.domains):
             return self
         if any(isinstance(point.plan, LevelPlan) and point.plan.limits for point in self.points):
             return self
-        first = dict(zip(reversed(self.recoding_of), reversed(self.points), strict=True))
-        plans = [first[number].recoding_plan for number in range(len(first))]
+        first = np.unique(self.recoding_of, return_index=True)[1]  # the first point of each recoding
+        plans = [self.points[position].recoding_plan for position in first]
         return replace(self, classes=histograms_of(table, plans, self.study.search.weights))
 
     def histogram(self, number: int) -> Histogram | None:
@@ -478,38 +468,21 @@ class Front:
         Returns:
             A dictionary.
         """
-        return self._about() | {"points": [self._point_entries(point) for point in self.points]}
+        return self._about([self._point_entries(point) for point in self.points])
 
-    def _about(self) -> dict[str, Any]:
-        return {
-            "system": self.system,
-            "algorithm": self.algorithm,
-            "exact": self.exact,
-            "how": self.how,
-            "objectives": [objective.as_dict() for objective in self.objectives],
-            "points": [],
-            "evaluations": self.evaluations,
-            "space": self.space,
-            "seconds": self.seconds,
-            "certificate": dict(self.certificate),
-            "details": dict(self.details),
-            "rows": self.rows,
-            **({} if self.units is None else {"units": self.units}),
-            "left_out": self.left_out,
-            "fingerprint": self.fingerprint,
-            "tuples": self.tuples,
-            "stages": [dict(stage) for stage in self.stages],
-        }
+    def _about(self, points: Sequence[Mapping[str, object]]) -> dict[str, object]:
+        kept = {name: getattr(self, name) for name in KEPT}
+        units = {} if self.units is None else {"units": self.units}
+        objectives = [objective.as_dict() for objective in self.objectives]
+        return kept | units | {"how": self.how, "objectives": objectives, "points": points, "stages": list(self.stages)}
 
-    def _point_entries(self, point: Point) -> dict[str, Any]:
+    def _point_entries(self, point: Point) -> dict[str, object]:
         """Return a point as JSON, with the parts of its loss if records were recoded or suppressed."""
-        if not self.recodes:
-            return point.as_dict()
         source = self.rows + self.left_out
         gone, missing = point.suppressed / source, self.left_out / source
-        kept = max(point.loss - gone - missing, 0.0)
-        parts = {GENERALIZATION_LOSS.name: kept, SUPPRESSION_LOSS.name: gone}
-        return point.as_dict() | parts | ({"left_out_loss": missing} if missing else {})
+        parts = {GENERALIZATION_LOSS.name: max(point.loss - gone - missing, 0.0), SUPPRESSION_LOSS.name: gone}
+        parts |= {"left_out_loss": missing} if missing else {}
+        return point.as_dict() | (parts if self.recodes else {})
 
     def save(self, folder: str | Path, replace: bool = False) -> Path:
         """Write the front as a new folder with front.json and the run file, completely or not at all.
@@ -525,8 +498,8 @@ class Front:
         """
         folder = Path(folder).absolute()
         with new_folder(folder, replace=replace and (folder / FILES[0]).is_file()) as inside:
-            about = self._about() | {"points": [point.saved() for point in self.points]}
-            about |= {"others": [dict(other) for other in self.others], "versions": versions(self.study.engine)}
+            about = self._about([point.saved() for point in self.points])
+            about |= {"others": list(self.others), "versions": versions(self.study.engine)}
             (inside / FILES[0]).write_text(json_lines(about), "utf-8")
             (inside / FILES[1]).write_text(self.study.as_toml(), "utf-8")
             if self.classes is not None and self.classes.readable:
@@ -557,7 +530,8 @@ def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run
     study = read_kept(folder / "run.toml", run)
     try:
         about = read_json(folder / "front.json", expected="a file that sfumato search wrote")
-        read_plan = plan_reader(about["system"])
+        read_plan, floor = plan_reader(about["system"]), folder / PRICES
+        prices = read_numbers(floor, expected=EXPECTED_PRICES) if floor.is_file() else {}
         points = tuple(point_from(saved, read_plan) for saved in about["points"])
         objectives = tuple(Objective(**saved) for saved in about["objectives"])
         _check_points(points, objectives, about)
@@ -565,24 +539,13 @@ def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run
             study=study,
             objectives=objectives,
             points=points,
-            algorithm=about["algorithm"],
-            exact=about["exact"],
-            evaluations=about["evaluations"],
-            space=about["space"],
-            seconds=about["seconds"],
-            fingerprint=about["fingerprint"],
-            rows=about["rows"],
             units=about.get("units"),
-            left_out=about["left_out"],
-            certificate=about["certificate"],
             others=tuple(about["others"]),
-            system=about["system"],
-            details=about["details"],
             found_how="" if METHODS[about["system"]].recodes else about["how"],
-            tuples=about["tuples"],
             stages=tuple(about["stages"]),
             classes=Histograms.read(folder / CLASSES) if (folder / CLASSES).is_file() else None,
-            prices=_prices(folder / PRICES) if (folder / PRICES).is_file() else {},
+            prices={int(name.removeprefix(K.name)): own for name, own in prices.items()},
+            **{name: about[name] for name in KEPT},
         )
     except InputError as error:
         if error.what.startswith(str(folder)):  # it names the file
@@ -596,11 +559,6 @@ def versions(engine: str = "duckdb") -> dict[str, str]:
     """Return the versions of the software that did the work."""
     packages = (*PACKAGES, *(["pyspark"] if engine == "spark" else []))
     return {"sfumato": __version__, "python": platform.python_version()} | {name: version(name) for name in packages}
-
-
-def _prices(path: Path) -> dict[int, Counts64]:
-    columns = read_numbers(path, expected="the floor of a front that sfumato search wrote")
-    return {int(name.removeprefix(K.name)): prices for name, prices in columns.items()}
 
 
 def _check_points(points: Sequence[Point], objectives: Sequence[Objective], about: Mapping[str, Any]) -> None:

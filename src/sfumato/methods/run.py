@@ -57,10 +57,8 @@ class Checkpoint:
                 np.savez(stream, key=np.array(self._key), **state())
         except InputError as error:  # a full disk
             if not self._failed:
-                text = (
-                    f"the state of the search cannot be written; if it is killed, it cannot be resumed ({error.what})"
-                )
-                warnings.warn(text, SfumatoWarning, stacklevel=2)
+                text = "the state of the search cannot be written; if it is killed, it cannot be resumed"
+                warnings.warn(f"{text} ({error.what})", SfumatoWarning, stacklevel=2)
             self._failed = True
         ended = time.monotonic()
         self._next = ended + (max(self.every, SHARE * (ended - began)) if self.every else 0.0)
@@ -101,7 +99,7 @@ class Series:
 
     def __init__(self, whole: State, resume: bool) -> None:
         self.whole = whole
-        self.parts: dict[str, Any] = dict((whole.load() or {}) if resume else {})
+        self.parts: dict[str, object] = dict((whole.load() or {}) if resume else {})
         self._count = 0
 
     def next(self) -> State:
@@ -117,7 +115,7 @@ class _Member:
 
     def save(self, state: Callable[[], Parts], now: bool = False) -> None:
         self._state = state
-        self._series.whole.save(lambda: self._series.parts | self._named(), now)
+        self._series.whole.save(lambda: {**self._series.parts, **self._named()}, now)
 
     def load(self) -> Parts | None:
         start = len(self._prefix)
@@ -126,9 +124,9 @@ class _Member:
 
     def remove(self) -> None:
         """Record the end of the search: its result is kept until the larger one ends."""
-        self._series.parts |= self._named()
+        self._series.parts.update(self._named())
 
-    def _named(self) -> dict[str, Any]:
+    def _named(self) -> dict[str, object]:
         return {self._prefix + name: part for name, part in self._state().items()}
 
 

@@ -10,18 +10,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from sfumato.auditing.units import unstated_notes
 from sfumato.base.compiled import need_compiler
 from sfumato.base.progress import Progress, ProgressBar
-from sfumato.data.settings import Role
 from sfumato.decide.ask import Answer
 from sfumato.decide.ask import ask as asked
 from sfumato.decide.floor import with_floor
 from sfumato.decide.pick import Choice
-from sfumato.errors import SfumatoWarning, StudyError
+from sfumato.errors import SfumatoWarning
 from sfumato.front import Front, Point
 from sfumato.measures.classes import classify
 from sfumato.measures.suppression import suppress_by_plan
@@ -37,18 +36,6 @@ from sfumato.release.recoding import class_findings
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
 
-IN_UNITS = ("lattice", "cuts", "channel", "groups", "local", "cells")  # systems that count units
-
-
-def refuse_units(study: Study) -> None:
-    """Raise if a system would count records although rows belong to units."""
-    declared = [name for role in (Role.UNIT, Role.HOUSEHOLD) for name in study.named(role)]
-    if declared and study.system not in IN_UNITS:
-        raise StudyError(
-            f"{declared[0]} is a unit or household column, and the {study.system} system counts records",
-            expected=f"a system that counts units: {', '.join(IN_UNITS)}",
-        )
-
 
 def search(
     study: Study,
@@ -58,7 +45,7 @@ def search(
     checkpoint: str | Path | None = None,
     resume: bool = False,
     live: Live | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> Front:
     """Find the front of a study, by the system that it names.
 
@@ -96,7 +83,6 @@ def run_search(study: Study, run: Run, table: FrequencyTable | None = None) -> F
     """Return the front of a study; `run` states how the search is watched, and afterwards holds the table searched."""
     need_compiler("a search")
     run.require_state()
-    refuse_units(study)
     if table is None:  # the source of a table in memory may no longer exist; publication repeats this check
         for text in unstated_notes(study):
             warnings.warn(text, SfumatoWarning, stacklevel=2)
@@ -166,11 +152,6 @@ class Foreseen:
     points: tuple[int, ...]
     broken: Mapping[str, tuple[int, ...]]
 
-    @property
-    def breaking(self) -> int:
-        """The number of points that break a rule."""
-        return len({point for points in self.broken.values() for point in points})
-
     def sentence(self) -> str:
         """Return what to expect of publishing; empty if no rule is broken.
 
@@ -179,13 +160,9 @@ class Foreseen:
         """
         if not self.broken:
             return ""
-        some, every = self.breaking, len(self.points)
-        who = (
-            f"all {every} points break"
-            if some == every
-            else f"{some} of {every} points {'breaks' if some == 1 else 'break'}"
-        )
-        who = "the point breaks" if every == 1 else who
+        some, every = len({point for points in self.broken.values() for point in points}), len(self.points)
+        who = f"{some} of {every} points {'breaks' if some == 1 else 'break'}"
+        who = "the point breaks" if every == 1 else f"all {every} points break" if some == every else who
         rules = ", ".join(f"{key} ({self._listed(points)})" for key, points in self.broken.items())
         return f"policy: {who} a rule; publish refuses {'it' if some == 1 else 'them'} without an acceptance: {rules}"
 
@@ -197,12 +174,9 @@ class Foreseen:
         if len(points) == len(self.points):
             return "all"
         place = {point: number for number, point in enumerate(self.points)}
-        runs: list[list[int]] = []
-        for point in points:
-            if runs and place[point] == place[runs[-1][-1]] + 1:
-                runs[-1].append(point)
-            else:
-                runs.append([point])
+        # Within a run of neighbours, the place among all points minus that among the broken ones is the same.
+        grouped = groupby(enumerate(points), key=lambda each: place[each[1]] - each[0])
+        runs = [[point for _, point in run] for _, run in grouped]
         return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
 
 

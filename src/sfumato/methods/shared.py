@@ -17,6 +17,7 @@ from sfumato.methods.run import Run, Searcher
 from sfumato.methods.system import Abilities, Publishing, Verdict, check_measures
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release.manifest import Manifest
+from sfumato.release.policy import acceptances
 from sfumato.study import Study
 from sfumato.tables.domain import loss_of_entered
 from sfumato.tables.frequency import FrequencyTable
@@ -36,8 +37,6 @@ def search_table(find: Searcher, study: Study, run: Run, table: FrequencyTable |
 
 def with_acceptances(front: Front, how: Publishing) -> Front:
     """Return a front whose study includes the acceptances of the publisher."""
-    from sfumato.release.policy import acceptances  # only a release needs it
-
     return replace(front, study=front.study.with_accepted(acceptances(how.accept)))
 
 
@@ -113,6 +112,6 @@ def times_bound(manifest: Mapping[str, Any], loss: float, bound: float) -> float
     return entered[0] / entered[1] if entered[1] > 0 else None
 
 
-def without_left_out(manifest: Mapping[str, Any]) -> str:
+def without_left_out(manifest: Mapping[str, object]) -> str:
     """Return a clause that names the records excluded from a ratio to a lower bound."""
     return " without the records left out because of missing values" if manifest["left_out"] else ""

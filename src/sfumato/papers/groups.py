@@ -22,7 +22,7 @@ from sfumato.methods.groups.attack.outliers import Adequacy, Sensitive, findings
 from sfumato.methods.groups.files import read_auxiliary, read_target, settings_of
 from sfumato.samples.census import COLUMNS, Census, plant, write_census
 from sfumato.study import Study, read
-from sfumato.study.census_mapping import ORDINAL, RANGES, TERMS
+from sfumato.study.census_mapping import recipe
 
 PAPER_RECORDS, PAPER_MEMBERS, PAPER_AREAS = 3_205_478, 14_263, 1_238
 SURVEY_SHARE, SURVEY_MEMBERS = 565_243 / PAPER_RECORDS, 3_992 / PAPER_MEMBERS
@@ -69,15 +69,9 @@ def make_census(
 
 def run_file(expert: list[str], state: int | None = None) -> str:
     """Return the run file of a synthetic census. Columns are the attributes themselves."""
-    attributes = {
-        name: {
-            "column": name,
-            "range": list(RANGES[name]),
-            "ordinal": name in ORDINAL,
-            "terms": {word: {"kind": term.kind, "numbers": list(term.numbers)} for word, term in TERMS[name].items()},
-        }
-        for name in COLUMNS
-    }
+    kept = {"range", "ordinal", "terms"}
+    ready = recipe("acs").attributes
+    attributes = {name: {"column": name, **ready[name].model_dump(mode="json", include=kept)} for name in COLUMNS}
     groups = {
         "vital": {"military": [{"military": "1"}]},
         "area": ["state", "puma"],

@@ -1,8 +1,8 @@
 """The policy checks of a release: the rules that it violates, and the violations accepted with a reason.
 
-The rules and their thresholds are in `study/policy.py`. Each rule that depends on figures has a line in `CHECKS`: a
-function of the policy and of the `Evidence`, what is known about a release. Rules that depend on classes are checked
-before anything is written. All rules are checked on the figures that were measured on the file.
+The rules and their thresholds are in `study/sections.py`. A rule that depends on figures is checked by a function of
+the policy and of the `Evidence`, what is known about a release. Rules that depend on classes are checked before
+anything is written. All rules are checked on the figures that were measured on the file.
 
 The module also finds columns with extreme values that may identify a person, and kept columns from which the values of
 generalized, removed or sensitive columns follow.
@@ -10,8 +10,9 @@ generalized, removed or sensitive columns follow.
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +32,8 @@ from sfumato.study.sections import KEYS, REASON_EXPECTED, RULES, Acceptance, Pol
 from sfumato.tables.dependence import Dependence, Dependences, Protected, dependences
 
 UNIQUES: Rule = "uniques"
+A_UNIT = "the column that numbers the persons or households that rows belong to, or the statement that every row is a "
+A_UNIT += "person"
 
 # Figures of a file in which a blank may be any value: the matches that some assignment of all rows to people permits
 MATCHING_K, MATCHING_PEOPLE = "matching_k", "matching_people"
@@ -58,8 +61,8 @@ class Finding:
         """Return the acceptance that covers the finding, if there is one."""
         return next((a for a in given if a.rule == self.rule and a.column == self.column), None)
 
-    def as_dict(self) -> dict[str, Any]:
-        described: dict[str, Any] = {"rule": str(self.rule), "what": self.what}
+    def as_dict(self) -> dict[str, object]:
+        described: dict[str, object] = {"rule": str(self.rule), "what": self.what}
         described |= {"column": self.column} if self.column is not None else {}
         return described | ({"figures": dict(self.figures)} if self.figures else {})
 
@@ -71,7 +74,7 @@ class PolicyError(UnreachableError):
         super().__init__(what, expected=expected, remedy=remedy)
         self.findings = tuple(findings)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return super().as_dict() | {"findings": [f.as_dict() | {"key": f.key} for f in self.findings]}
 
 
@@ -90,8 +93,7 @@ def acceptances(given: Mapping[str, str] | Sequence[Acceptance]) -> tuple[Accept
             raise InputError(
                 f"the rule {rule} cannot be accepted: it is met by declaring what a row is, and a reason does not "
                 "replace that",
-                expected="the column that numbers the persons or households that rows belong to, or the statement that "
-                "every row is a person",
+                expected=A_UNIT,
                 remedy=f'role = "unit" or role = "household" for {column or "the column"} under [columns]; or, if '
                 'every row is a person of its own, unit = "row" and unit_reason under [data]',
             )
@@ -123,47 +125,40 @@ class Evidence:
     left_out: int = 0
     entered: int | None = None
 
-    def figure(self, name: str) -> float | None:
-        """Return a figure by the name of its measure, if there is one."""
+    def figure(self, name: str) -> float:
+        """Return a figure by the name of its measure. NaN, which violates no threshold, if there is none."""
         value = self.figures.get(name, {}).get("value")
-        return None if value is None else float(value)
+        return math.nan if value is None else float(value)
 
 
-Check = Callable[[PolicySettings, Evidence], list[Finding]]
+def _broken(rule: Rule, figure: float, threshold: float, what: str) -> list[Finding]:
+    """Return the finding that a figure violates its threshold, if it does."""
+    return [Finding(rule, what, figures={rule: figure})] if RULES[rule].broken(figure, threshold) else []
 
 
-def _raw(_: PolicySettings, known: Evidence) -> list[Finding]:
+def _raw(known: Evidence) -> list[Finding]:
     if not known.raw or known.records == known.suppressed:
         return []
-    gone = (
-        f", and {percent(known.suppressed / known.records)} of the {known.noun}s are removed"
-        if known.suppressed
-        else ""
-    )
+    share = percent(known.suppressed / known.records)
+    gone = f", and {share} of the {known.noun}s are removed" if known.suppressed else ""
     what = f"No quasi-identifier of the released records is changed{gone}: these are original records."
     return [Finding("raw", what)]
 
 
 def _k(policy: PolicySettings, known: Evidence) -> list[Finding]:
-    if MATCHING_K in known.figures:
-        return _matching_k(policy, known)
     k = known.figure(K.name)
-    if k is None or not RULES["k"].broken(k, policy.k):
-        return []
     crowd = f"no other {known.noun}" if k <= 1 else f"as few as {k - 1:.0f} {'other' if k == 2 else 'others'}"
     what = f"Some {known.noun}s share their quasi-identifiers with {crowd}: k is {k:.0f}, below {policy.k}."
-    return [Finding("k", what, figures={"k": k})]
+    return _broken("k", k, policy.k, what)
 
 
 def _matching_k(policy: PolicySettings, known: Evidence) -> list[Finding]:
     """Check k by matching if a blank may be any value: possible matches of records and of rows both count."""
     rows, people = known.figure(MATCHING_K), known.figure(MATCHING_PEOPLE)
-    if rows is None or people is None:
+    if math.isnan(rows) or math.isnan(people):
         what = "Matching k was not computed because too many pairs of records agree, so the rule on k is not met."
-        return [Finding("k", what, figures={"k": 0.0})] if RULES["k"].broken(0.0, policy.k) else []
+        return _broken("k", 0.0, policy.k, what)
     k = min(rows, people)
-    if not RULES["k"].broken(k, policy.k):
-        return []
     few = (
         f"{rows:.0f} released {'record is' if rows == 1 else 'records are'} possible for a source record"
         if rows <= people
@@ -173,54 +168,43 @@ def _matching_k(policy: PolicySettings, known: Evidence) -> list[Finding]:
         f"For an attacker who knows the quasi-identifiers of all source records, as few as {few}: "
         f"matching k is {k:.0f}, below {policy.k}."
     )
-    return [Finding("k", what, figures={"k": k})]
+    return _broken("k", k, policy.k, what)
 
 
 def _l(policy: PolicySettings, known: Evidence) -> list[Finding]:
     diversity = known.figure(DISTINCT_L.name)
-    if diversity is None or not RULES["l"].broken(diversity, policy.l):
-        return []
     what = (
         f"In some classes a sensitive column has {diversity:.0f} different {'value' if diversity <= 1 else 'values'}, "
         f"so anyone who finds the class learns {'it' if diversity <= 1 else 'almost as much'}: ℓ is {diversity:.0f}, "
         f"below {policy.l}."
     )
-    return [Finding("l", what, figures={"l": diversity})]
+    return _broken("l", diversity, policy.l, what)
 
 
 def _t(policy: PolicySettings, known: Evidence) -> list[Finding]:
     distance = known.figure(T_CLOSENESS.name)
-    if distance is None or policy.t >= 1 or not RULES["t"].broken(distance, policy.t):
-        return []
     what = (
         "The distribution of a sensitive column in some class differs too much from the whole file: "
         f"t is {distance:.3f}, not below {policy.t:g}."
     )
-    return [Finding("t", what, figures={"t": distance})]
+    return _broken("t", distance, policy.t, what) if policy.t < 1 else []
 
 
 def _households(policy: PolicySettings, known: Evidence) -> list[Finding]:
     number = known.figure(HOUSEHOLDS.name)
-    if number is None or not RULES["households"].broken(number, policy.households):
-        return []
     several = "household" if number <= 1 else "households"
     what = (
         f"Some classes hold the persons of {number:.0f} {several}, below {policy.households}: "
         "what such a class shows of them is known of the household."
     )
-    return [Finding("households", what, figures={"households": number})]
+    return _broken("households", number, policy.households, what)
 
 
 def _suppressed(policy: PolicySettings, known: Evidence) -> list[Finding]:
-    if known.suppressed <= policy.suppressed * known.records:
-        return []
     share = known.suppressed / max(known.records, 1)
     what = f"{percent(share)} of the {known.noun}s are suppressed, more than {percent(policy.suppressed)}."
-    return [Finding("suppressed", what, figures={"suppressed": share})]
-
-
-def _uniques(policy: PolicySettings, known: Evidence) -> list[Finding]:
-    return [] if known.whole is None else unique_findings(policy, known.whole)
+    allowed = known.suppressed <= policy.suppressed * known.records
+    return [] if allowed else [Finding("suppressed", what, figures={"suppressed": share})]
 
 
 def left_out_findings(policy: PolicySettings, records: int, left_out: int) -> list[Finding]:
@@ -229,18 +213,12 @@ def left_out_findings(policy: PolicySettings, records: int, left_out: int) -> li
     `records` are those that entered, released or suppressed.
     """
     share = left_out / max(records + left_out, 1)
-    if not RULES["left_out"].broken(share, policy.left_out):
-        return []
     what = (
         f"The missing rule leaves out {left_out:,} of the {records + left_out:,} records of the source "
         f"({percent(share)}), more than {percent(policy.left_out)}: the release is about other records than the table. "
         'The rule missing = "category" under [data] leaves out none.'
     )
-    return [Finding("left_out", what, figures={"left_out": share})]
-
-
-def _left_out(policy: PolicySettings, known: Evidence) -> list[Finding]:
-    return left_out_findings(policy, known.records if known.entered is None else known.entered, known.left_out)
+    return _broken("left_out", share, policy.left_out, what)
 
 
 def unique_findings(policy: PolicySettings, whole: WholeFile) -> list[Finding]:
@@ -258,14 +236,12 @@ def unique_findings(policy: PolicySettings, whole: WholeFile) -> list[Finding]:
 
 def with_households(findings: Sequence[Finding], households: Sequence[Finding]) -> list[Finding]:
     """Return findings with those counted in households. For each rule the larger share is stated."""
-    found = list(findings)
+    found = {finding.key: finding for finding in findings}
     for finding in households:
-        same = next((position for position, one in enumerate(found) if one.key == finding.key), None)
-        if same is None:
-            found.append(finding)
-        elif finding.figures[finding.rule] > found[same].figures[finding.rule]:
-            found[same] = finding
-    return found
+        before = found.setdefault(finding.key, finding)
+        if finding.figures[finding.rule] > before.figures[finding.rule]:
+            found[finding.key] = finding
+    return list(found.values())
 
 
 def identifying_findings(limit: float, columns: Sequence[OwnValues]) -> list[Finding]:
@@ -280,21 +256,18 @@ def identifying_findings(limit: float, columns: Sequence[OwnValues]) -> list[Fin
     ]
 
 
-CHECKS: dict[Rule, Check] = {
-    "raw": _raw,
-    "k": _k,
-    "l": _l,
-    "t": _t,
-    "households": _households,
-    "suppressed": _suppressed,
-    "left_out": _left_out,
-    UNIQUES: _uniques,
-}
-
-
 def policy_findings(policy: PolicySettings, known: Evidence) -> list[Finding]:
     """Return the findings of a release, from what is known about it."""
-    return [finding for check in CHECKS.values() for finding in check(policy, known)]
+    return [
+        *_raw(known),
+        *(_matching_k(policy, known) if MATCHING_K in known.figures else _k(policy, known)),
+        *_l(policy, known),
+        *_t(policy, known),
+        *_households(policy, known),
+        *_suppressed(policy, known),
+        *left_out_findings(policy, known.records if known.entered is None else known.entered, known.left_out),
+        *([] if known.whole is None else unique_findings(policy, known.whole)),
+    ]
 
 
 @dataclass(frozen=True)
@@ -367,8 +340,7 @@ def refuse_unstated_units(study: Study, source: Source) -> None:
             [Finding("unit", each.sentence, each.column) for each in found],
             f"{why}, so figures such as k would count rows; nothing was written:\n"
             + "\n".join(f"  - {each.sentence}" for each in found),
-            expected="the column that numbers the persons or households that rows belong to, or the statement that "
-            "every row is a person",
+            expected=A_UNIT,
             remedy=what_to_declare(found),
         )
 
@@ -398,22 +370,16 @@ def refuse_unaccepted(
 
 def _not_covered(finding: Finding, inherited: Sequence[Inherited]) -> str:
     """Return why the reason of an earlier release does not cover a finding, empty if there was none."""
-    for one in inherited:
-        if finding.accepted([one.acceptance]) is not None:
-            return (
-                f" The reason given for the release it comes from does not cover this: {'; '.join(one.worse(finding))}."
-            )
-    return ""
+    before = next((one for one in inherited if finding.accepted([one.acceptance]) is not None), None)
+    if before is None:
+        return ""
+    return f" The reason given for the release it comes from does not cover this: {'; '.join(before.worse(finding))}."
 
 
-def accepted_findings(findings: Sequence[Finding], given: Sequence[Acceptance]) -> list[dict[str, Any]]:
+def accepted_findings(findings: Sequence[Finding], given: Sequence[Acceptance]) -> list[dict[str, object]]:
     """Return the accepted findings, each with its reason, for the reports and the manifest."""
-    described = []
-    for finding in findings:
-        acceptance = finding.accepted(given)
-        if acceptance is not None:
-            described.append(finding.as_dict() | {"reason": acceptance.reason})
-    return described
+    pairs = [(finding, finding.accepted(given)) for finding in findings]
+    return [finding.as_dict() | {"reason": accepted.reason} for finding, accepted in pairs if accepted is not None]
 
 
 TIMES = 100  # the largest value against what most values stay below
@@ -433,25 +399,18 @@ def extreme_columns(engine: Engine, study: Study, written: Source) -> list[str]:
     values = f"SELECT {', '.join(cell for i, c in enumerate(columns) for cell in _cells(written, c, i))} FROM written"
     parts = [f"max(v{i}), count(v{i}), count(t{i})" for i in range(len(columns))]
     counts = engine.rows(f"SELECT {', '.join(parts)} FROM ({values}) AS t")[0]
-    largest: dict[int, float] = {}
-    for i in range(len(columns)):
-        top, numbers, cells = counts[3 * i : 3 * i + 3]
-        if top and numbers >= NUMERIC * cells:
-            largest[i] = min(float(top), sys.float_info.max)
-    if not largest:
+    read = {i: counts[3 * i : 3 * i + 3] for i in range(len(columns))}
+    numbers = {i: n for i, (top, n, cells) in read.items() if top and n >= NUMERIC * cells}
+    if not numbers:
         return []
     parts = [
-        f"count(CASE WHEN v{i} > 0 THEN 1 END), count(CASE WHEN v{i} < {top / TIMES!r} THEN 1 END)"
-        for i, top in largest.items()
+        f"count(CASE WHEN v{i} > 0 THEN 1 END), "
+        f"count(CASE WHEN v{i} < {min(float(read[i][0]), sys.float_info.max) / TIMES!r} THEN 1 END)"
+        for i in numbers
     ]
     near = engine.rows(f"SELECT {', '.join(parts)} FROM ({values}) AS t")[0]
-    named = []
-    for position, i in enumerate(largest):
-        positive, below = near[2 * position : 2 * position + 2]
-        numbers = counts[3 * i + 1]
-        if positive > (1 - MOST) * numbers and below >= MOST * numbers:
-            named.append(columns[i].name)
-    return named
+    found = zip(numbers.items(), near[::2], near[1::2], strict=True)
+    return [columns[i].name for (i, n), positive, below in found if positive > (1 - MOST) * n and below >= MOST * n]
 
 
 def _cells(written: Source, column: Column, position: int) -> tuple[str, str]:
@@ -530,27 +489,15 @@ def dependence_findings(
 
 def findings_of(searched: Dependences, study: Study, kept: Sequence[str], noun: str = "records") -> list[Finding]:
     """Return the findings about kept columns that reveal a protected one, one for each column."""
-    by_column: dict[str, list[Dependence]] = {}
-    for dependence in searched.dependences:
-        by_column.setdefault(dependence.kept[0], []).append(dependence)
-    return [
-        Finding(
-            "dependence",
-            sentence(name, by_column[name], released_as(study, name), noun),
-            name,
-            _figures(by_column[name]),
-        )
-        for name in kept
-        if name in by_column
-    ]
-
-
-def _figures(listed: Sequence[Dependence]) -> dict[str, float]:
-    """Return the share of the records for which each protected column follows."""
-    shares: dict[str, float] = {}
-    for one in listed:
-        shares[one.protected] = max(one.right, shares.get(one.protected, 0.0))
-    return shares
+    found = []
+    for name in kept:
+        listed = [dependence for dependence in searched.dependences if dependence.kept[0] == name]
+        if listed:
+            what = sentence(name, listed, released_as(study, name), noun)
+            # For each protected column, the share of the records for which it follows.
+            shares = {d.protected: max(e.right for e in listed if e.protected == d.protected) for d in listed}
+            found.append(Finding("dependence", what, name, shares))
+    return found
 
 
 def released_as(study: Study, name: str) -> str:

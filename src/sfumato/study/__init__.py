@@ -17,17 +17,12 @@ if TYPE_CHECKING:
     from sfumato.study.study import write_run_file as write_run_file
 
 # Names load when they are first used, so that pages of help can have the table of methods without the sections.
-_HOMES = {
-    "ALGORITHMS": "methods",
-    "ChannelSettings": "sections",
-    "ColumnSettings": "sections",
-    "SearchSettings": "sections",
-    "Study": "study",
-    "read": "study",
-    "read_kept": "study",
-    "without_trees": "study",
-    "write_run_file": "study",
+_NAMES = {
+    "methods": "ALGORITHMS",
+    "sections": "ChannelSettings ColumnSettings SearchSettings",
+    "study": "Study read read_kept without_trees write_run_file",
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:

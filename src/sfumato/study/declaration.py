@@ -1,26 +1,30 @@
 """The sections of a run file, checked together, and their declaration in Python.
 
-In Python, columns are listed by role, the table is an object or a path, and hierarchies have any form.
+In Python, columns are listed by role, the table is an object or a path, and hierarchies have any form. Errors of run
+files are one sentence, with the nearest known key for an unknown one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from types import UnionType
+from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from sfumato.base.notebook import KINDS
 from sfumato.base.settings import Settings, toml_key
+from sfumato.data.engine import open_engine
 from sfumato.data.frame import Frame, is_frame
 from sfumato.data.open import open_source
 from sfumato.data.settings import IN_MEMORY, DataSettings, EngineOptions, Missing, Role, is_database, located
-from sfumato.data.source import Source
+from sfumato.data.source import Source, refuse_disguised
 from sfumato.data.treatment import Treatment, treated
-from sfumato.errors import HierarchyError, StudyError, counted, nearest, shortened
+from sfumato.errors import DataError, HierarchyError, StudyError, counted, nearest, shortened
 from sfumato.hierarchies import Hierarchy, load
-from sfumato.hierarchies.recipes import RECIPES, HierarchyFile, HierarchyPaths, builder
+from sfumato.hierarchies.hierarchy import flat
+from sfumato.hierarchies.recipes import BRANCHES, RECIPES, HierarchyFile, HierarchyPaths, builder
 from sfumato.study.groups import GroupsSettings
 from sfumato.study.methods import SECTIONS
 from sfumato.study.sections import (
@@ -34,7 +38,7 @@ from sfumato.study.sections import (
     SearchSettings,
     reason_given,
 )
-from sfumato.tables.compress import secret_hierarchy
+from sfumato.tables.compress import Use, compress, secret_hierarchy
 from sfumato.tables.domain import KEYED, Builder
 from sfumato.tables.frequency import FrequencyTable
 
@@ -67,7 +71,7 @@ class Declaration(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _prior_alone(cls, settings: Any) -> Any:
+    def _prior_alone(cls, settings: object) -> object:
         """Take the file of the prior as the table, because a search over a given prior needs none."""
         if isinstance(settings, dict) and "data" not in settings:
             channel = settings.get("channel")
@@ -88,11 +92,8 @@ class Declaration(Settings):
                     expected=f"{useless[0]} for columns with the role {' or '.join(read_by)}",
                     remedy=f"leave {useless[0]} out, or change the role",
                 )
-            if (
-                column.role is Role.SENSITIVE
-                and column.hierarchy
-                and column.distance not in ("ordered", "hierarchical")
-            ):
+            unused = column.hierarchy and column.distance not in ("ordered", "hierarchical")
+            if column.role is Role.SENSITIVE and unused:
                 raise StudyError(
                     f"{name} is sensitive, so it is released as it is, and its hierarchy would have no effect",
                     expected='distance = "hierarchical" or "ordered", which read the hierarchy of a sensitive column',
@@ -167,6 +168,87 @@ class Declaration(Settings):
         """Return the table with its treated columns. Columns may be without a role."""
         return treated(open_source(self.data, self._folder, self._frame), self.treatments)
 
+    def source(self, path: object = None, *, undecided: bool = False) -> Source:
+        """Return the table, or another one that is read in the same way, after a check that every column has a role.
+
+        With `undecided`, columns may still be without a role.
+        """
+        settings, frame = self.data, self._frame
+        if is_frame(path):
+            settings, frame = settings.model_copy(update={"path": IN_MEMORY, "format": None}), Frame(path)
+        elif path is not None:
+            elsewhere = {"path": located(str(path), Path()), "format": None, "sheet": None}
+            if not is_database(str(path)):
+                elsewhere |= {"table": None, "query": None, "password_file": None}
+            settings = settings.model_copy(update=elsewhere)
+        measured = [name for name, column in self.columns.items() if column.role in KEYED]
+        source = open_source(settings, self._folder, frame)
+        for file in source.originals or source.files:
+            refuse_disguised(file, measured)
+        check_roles(self.columns, source.names, partial=path is not None, undecided=undecided)
+        return treated(source, self.treatments)
+
+    def table(
+        self,
+        path: object = None,
+        *,
+        trees: Mapping[str, Hierarchy] | None = None,
+        distances: Mapping[str, str] | None = None,
+    ) -> FrequencyTable:
+        """Return the frequency table of the data, or of another table that is read in the same way.
+
+        Recipes always build hierarchies from the study's own data, because a generalized file no longer has the values.
+        `trees` and `distances` replace those that the study declares.
+        """
+        source = self.source(path)
+        people = open_source(self.population, self._folder) if self.population else None
+        built = trees if trees is not None else self._built() if path is not None else {}
+        uses = [
+            Use(
+                name,
+                column.role,
+                self.missing_rule(name),
+                built.get(name) or self._tree(name, source),
+                (distances or {}).get(name) or column.distance or self._distance(name),
+                column.order,
+                column.along_tree,
+                column.harmless or (),
+            )
+            for name, column in self.columns.items()
+            if name in source.names
+        ]
+        with open_engine(self.engine, self.engine_options) as engine:
+            return compress(engine, source, uses, people)
+
+    def _tree(self, name: str, source: Source) -> Hierarchy | Builder | None:
+        """Return the hierarchy of a column: declared, or the bands that its values are put in, in their order."""
+        tree = declared_tree(name, self.columns[name], self._folder, source.decimal)
+        labels = self.treatments[name].labels(source.decimal) if name in self.treatments else ()
+        return flat(name, labels) if tree is None and labels else tree
+
+    def _distance(self, name: str) -> str | None:
+        """Return the distance of a treated column. Bands and parts of dates have an order, rounded numbers a value."""
+        treatment = self.treatments.get(name)
+        return "ordered" if treatment is not None and (treatment.bands or treatment.unit) else None
+
+    def _built(self) -> dict[str, Hierarchy]:
+        """Return the hierarchies of columns with a recipe, built from the study's own data."""
+        built = tuple(RECIPES.values())
+        recipes = [n for n, c in self.columns.items() if c.role in KEYED and isinstance(c.hierarchy, built)]
+        if not recipes:
+            return {}
+        try:
+            table = self.model_copy(update={"population": None}).table()
+        except DataError as error:
+            raise StudyError(
+                f"the hierarchies of {shortened(recipes)} are built from the original table, which cannot be read",
+                expected="the table under [data], or hierarchy files",
+                remedy="sfumato hierarchy build writes a file to name instead",
+            ) from error
+        domains = [*table.domains, *(values.domain for values in table.sensitive.values())]
+        domains += [] if table.label is None else [table.label.domain]
+        return {domain.name: domain.hierarchy for domain in domains if domain.name in recipes}
+
     def weights_for(self, table: FrequencyTable) -> tuple[float, ...]:
         """Return the weight of each quasi-identifier of a table in its losses: 1 unless given."""
         return tuple(self.search.weights.get(name, 1.0) for name in table.columns)
@@ -195,7 +277,7 @@ class Declaration(Settings):
 Names = str | Sequence[str]
 
 
-def declared_columns(lists: Mapping[Role, Names], columns: Mapping[str, Any]) -> dict[str, Any]:
+def declared_columns(lists: Mapping[Role, Names], columns: Mapping[str, object]) -> dict[str, object]:
     """Return the columns of a study from lists of names by role, and those that are declared one by one.
 
     >>> declared_columns({Role.SENSITIVE: "ill", Role.DROP: ["name", "phone"]}, {})
@@ -215,10 +297,11 @@ def declared_columns(lists: Mapping[Role, Names], columns: Mapping[str, Any]) ->
     return {**columns, **{str(name): {"role": str(role)} for name, role in named}}
 
 
-def table_settings(table: object, settings: Settings | Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def table_settings(
+    table: object, settings: Settings | Mapping[str, object], given: Mapping[str, object]
+) -> dict[str, object]:
     """Return the [data] section of a study of a table: one in memory, or a path."""
-    kept: dict[str, Any] = settings.model_dump(exclude_unset=True) if isinstance(settings, Settings) else dict(settings)
-    kept.update(given)
+    kept = {**(settings.model_dump(exclude_unset=True) if isinstance(settings, Settings) else settings), **given}
     if table is None:
         return kept
     if is_frame(table):
@@ -229,7 +312,7 @@ def table_settings(table: object, settings: Settings | Mapping[str, Any], given:
     return kept
 
 
-def declared_hierarchy(name: str, given: object) -> Any:
+def declared_hierarchy(name: str, given: object) -> object:
     """Return a hierarchy in the form that a run file has it.
 
     >>> declared_hierarchy("sex", {0: ["F", "M"], 1: ["*", "*"]})
@@ -310,3 +393,121 @@ def _rows(levels: list[list[object]]) -> list[list[str]]:
         tuple("" if label is None else str(label) for label in row) for row in zip(*levels, strict=True)
     )
     return [list(row) for row in rows]
+
+
+WORDS = {  # the validator's name of a problem, and what was expected
+    "greater_than_equal": "a number of at least {ge}",
+    "greater_than": "a number above {gt}",
+    "less_than_equal": "a number of at most {le}",
+    "less_than": "a number below {lt}",
+    "finite_number": "a finite number",
+    "literal_error": "one of: {expected}",
+    "enum": "one of: {expected}",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float", "int_parsing_size"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    "string_type": "a text in quotation marks",
+    "string_too_short": "a text of at least {min_length}",
+    "string_too_long": "a text of at most {max_length}",
+    **dict.fromkeys(("tuple_type", "list_type", "set_type"), "a list in square brackets"),
+    "too_short": "a list of at least {min_length}",
+    "too_long": "a list of at most {max_length}",
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type", "mapping_type"), "a table of keys and values"),
+}
+
+
+def explained(error: ValidationError, root: type[Settings]) -> StudyError:
+    """Return the first problem of a run file whose sections are the fields of `root`.
+
+    A key that is missing is often one that is misspelt, so an unknown key comes first.
+    """
+    problem = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
+    path = list(problem["loc"])
+    if len(path) > 3 and path[2] == "hierarchy":  # followed by the name of a branch of the union
+        path = path[:3] + (path[4:] if path[3] in BRANCHES else path[3:])
+    if len(path) > 1 and isinstance(path[-2], int) and path[-1] == "str":  # one branch of what an entry can be
+        path = path[:-1]
+    where = _place(path)
+    if problem["type"] == "extra_forbidden":
+        return StudyError(
+            f'unknown key "{path[-1]}"' + (f" in [{'.'.join(map(str, path[:-1]))}]" if path[:-1] else ""),
+            expected="a key of the run file",
+            remedy=nearest(str(path[-1]), keys_at(root, path[:-1])),
+        )
+    if problem["type"] == "missing":
+        return StudyError(f'the key "{where}" is missing', expected=f"a value for {where}")
+    if problem["type"] in ("union_tag_invalid", "union_tag_not_found"):
+        return StudyError(f"{where} is not understood", expected="a file, or build = one of: " + ", ".join(RECIPES))
+    given = problem["input"]
+    shown = f" = {given!r}" if isinstance(given, str | int | float) else ""
+    remedy = nearest(given, [str(role) for role in Role]) if path[-1:] == ["role"] and isinstance(given, str) else ""
+    return StudyError(f"{where}{shown} is not valid", expected=in_words(problem), remedy=remedy)
+
+
+def _place(path: Sequence[str | int]) -> str:
+    """Return the position of a value in a run file, where entries of a list are counted from 1.
+
+    >>> _place(["local", "k", 0]), _place(["groups", "auxiliary", 1, "path"])
+    ('entry 1 of local.k', 'path in entry 2 of groups.auxiliary')
+    """
+    last = max((place for place, part in enumerate(path) if isinstance(part, int)), default=-1)
+    if last < 1:
+        return ".".join(map(str, path))
+    inside, behind = _place(path[:last]), ".".join(map(str, path[last + 1 :]))
+    return f"{behind} in " * bool(behind) + f"entry {int(path[last]) + 1} of {inside}"
+
+
+def in_words(problem: Mapping[str, Any]) -> str:
+    """Return what a validator expected, in our words where there are some, or else in its own.
+
+    >>> in_words({"type": "greater_than_equal", "ctx": {"ge": 1}, "msg": ""})
+    'a number of at least 1'
+    >>> in_words({"type": "other", "msg": "Input should be a valid date"})
+    'a valid date'
+    """
+    context = dict(problem.get("ctx", {}))
+    for name in ("ge", "gt", "le", "lt"):
+        if isinstance(context.get(name), float):
+            context[name] = f"{context[name]:g}"
+    counts = ("character", "characters") if problem["type"].startswith("string") else ("entry", "entries")
+    for name in ("min_length", "max_length"):
+        if name in context:
+            context[name] = counted(int(context[name]), *counts)
+    if problem["type"] in WORDS:
+        return WORDS[problem["type"]].format(**context)
+    return str(problem["msg"]).removeprefix("Value error, ").removeprefix("Input should be ")
+
+
+def keys_at(root: type[Settings], path: Sequence[str | int]) -> list[str]:
+    """Return the known keys at a path inside a section: those of every section that is possible there.
+
+    >>> from sfumato.study.sections import ColumnSettings
+    >>> keys_at(ColumnSettings, [])[:3]
+    ['role', 'hierarchy', 'missing']
+    >>> "bins" in keys_at(ColumnSettings, ["hierarchy"])
+    True
+    """
+    kinds: list[object] = [root]
+    for part in path:
+        kinds = [inner for kind in kinds for inner in _inside(kind, part)]
+    sections = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Settings)]
+    return list(dict.fromkeys(key for section in sections for key in section.model_fields))
+
+
+def _inside(kind: object, part: str | int) -> Iterator[object]:
+    """Yield the possible types after one part of a path. A part that is no field is the name of a union's branch."""
+    if isinstance(kind, type) and issubclass(kind, Settings):
+        field = kind.model_fields.get(str(part))
+        yield from [kind] if field is None else _alternatives(field.annotation)
+    elif get_args(kind):  # of a mapping the values, of a sequence the items
+        yield from _alternatives(get_args(kind)[1 if get_origin(kind) is dict else 0])
+
+
+def _alternatives(annotation: object) -> Iterator[object]:
+    if get_origin(annotation) is Annotated:
+        yield from _alternatives(get_args(annotation)[0])
+    elif get_origin(annotation) in (Union, UnionType):
+        for one in get_args(annotation):
+            yield from _alternatives(one)
+    else:
+        yield annotation

@@ -1,6 +1,6 @@
 """Sections of a run file: [columns], [search], [release], [policy], [cells], [local] and [channel].
 
-The description of a field is in `docs/run-file.md`, which `tools/run_file.py` writes.
+The text below a field is its description in `docs/run-file.md`, which `tools/run_file.py` writes.
 
 A rule of the policy is a line of `RULES`. A rule with a threshold has a field of the same name in `PolicySettings`.
 The default of the field holds unless the publisher states another threshold with a reason. `release/policy.py`
@@ -36,48 +36,30 @@ Edge = Annotated[float, Field(ge=-1e15, le=1e15)]
 class ColumnSettings(Settings):
     """Settings of one column."""
 
-    role: Role = Field(description="Role of the column. Every column needs one before anything runs.")
-    hierarchy: Declared | None = Field(
-        default=None,
-        description="Hierarchy of the column: a file, a table that says how a file is read, a recipe that "
-        "builds it, or the tree itself.",
-    )
-    missing: Missing | None = Field(
-        default=None, description="Rule for missing values of this column, instead of the rule under [data]."
-    )
-    distance: Literal["equal", "ordered", "hierarchical"] | None = Field(
-        default=None,
-        description="Distance between values of a sensitive column in t-closeness. Numbers are ordered and "
-        "other values are equal unless stated.",
-    )
-    constrained: bool | None = Field(
-        default=None,
-        description="Whether cuts follow the hierarchy. The default is true where the column has a hierarchy.",
-    )
-    order: tuple[str, ...] | None = Field(
-        default=None,
-        description="Values in their order, where it differs from the order of the hierarchy or of the numbers.",
-    )
-    breaks: tuple[float, ...] | None = Field(
-        default=None, description="The only places where the numbers of a column may be divided."
-    )
-    round: Step | DateUnit | None = Field(
-        default=None,
-        description="Step to whose multiples released numbers are rounded, or the part of a date that is "
-        "released. The column must not be a quasi-identifier.",
-    )
-    bands: tuple[Edge, ...] | None = Field(
-        default=None,
-        min_length=1,
-        max_length=1_000,
-        description="Edges, in rising order, of the bands into which released numbers are put. The column "
-        "must not be a quasi-identifier.",
-    )
-    harmless: tuple[str, ...] | None = Field(
-        default=None,
-        min_length=1,
-        description="Released values of a sensitive column that reveal nothing about a person.",
-    )
+    role: Role
+    """Role of the column. Every column needs one before anything runs."""
+    hierarchy: Declared | None = None
+    """Hierarchy of the column: a file, a table that says how a file is read, a recipe that builds it, or the tree
+    itself."""
+    missing: Missing | None = None
+    """Rule for missing values of this column, instead of the rule under [data]."""
+    distance: Literal["equal", "ordered", "hierarchical"] | None = None
+    """Distance between values of a sensitive column in t-closeness. Numbers are ordered and other values are equal
+    unless stated."""
+    constrained: bool | None = None
+    """Whether cuts follow the hierarchy. The default is true where the column has a hierarchy."""
+    order: tuple[str, ...] | None = None
+    """Values in their order, where it differs from the order of the hierarchy or of the numbers."""
+    breaks: tuple[float, ...] | None = None
+    """The only places where the numbers of a column may be divided."""
+    round: Step | DateUnit | None = None
+    """Step to whose multiples released numbers are rounded, or the part of a date that is released. The column must not
+    be a quasi-identifier."""
+    bands: tuple[Edge, ...] | None = Field(default=None, min_length=1, max_length=1_000)
+    """Edges, in rising order, of the bands into which released numbers are put. The column must not be a
+    quasi-identifier."""
+    harmless: tuple[str, ...] | None = Field(default=None, min_length=1)
+    """Released values of a sensitive column that reveal nothing about a person."""
 
     @model_validator(mode="after")
     def _one_treatment(self) -> Self:
@@ -98,87 +80,53 @@ class ColumnSettings(Settings):
 class ObjectiveSettings(Settings):
     """A measure as an objective of the search."""
 
-    name: str = Field(description="Name of the measure.")
-    direction: Literal["max", "min"] | None = Field(
-        default=None,
-        description="Whether the measure is maximized or minimized. The measure's own direction is taken "
-        "unless stated.",
-    )
+    name: str
+    """Name of the measure."""
+    direction: Literal["max", "min"] | None = None
+    """Whether the measure is maximized or minimized. The measure's own direction is taken unless stated."""
 
 
 class SearchSettings(Settings):
     """Settings of the search."""
 
-    system: Literal["lattice", "cuts", "channel", "groups", "local", "cells"] = Field(
-        default="lattice", description="Method that recodes the table."
-    )
-    problem: Literal[1, 2, 3, 4] | None = Field(
-        default=None,
-        description="Problem of the paper on cuts, by its number. It fixes the objectives and the suppression.",
-    )
-    prefer: Literal["k", "l"] = Field(
-        default="k",
-        description="Whether k or ℓ selects the recodings in problem 4 of cuts. In problems 1 to 3, l replaces k by ℓ.",
-    )
-    suppression: Literal["threshold", "paper", "none", "within", "below_mean", "safe"] | None = Field(
-        default=None,
-        description="Rule that decides which classes are suppressed: threshold or paper for lattice; none, "
-        "within, below_mean or safe for cuts.",
-    )
-    algorithm: Literal["exact", "exhaustive", "pbg_ea", "best_first", "memetic", "nsga2"] | None = Field(
-        default=None,
-        description="Search algorithm: exact, exhaustive, pbg_ea or best_first for lattice; memetic or nsga2 "
-        "for cuts. The first is the default of each method.",
-    )
-    objectives: tuple[str | ObjectiveSettings, ...] = Field(
-        default=("k", "general_loss"),
-        min_length=1,
-        description="Measures that the front trades off: names, or tables with a name and a direction.",
-    )
-    max_suppression: float = Field(
-        default=0.0, ge=0, lt=1, description="Largest share of the records that may be suppressed."
-    )
-    constraints: dict[str, Annotated[float, Field(ge=-1e15, le=1e15)]] = Field(
-        default_factory=dict,
-        description="Limits on measures that every point of the front keeps to, by the name of the measure.",
-    )
-    weights: dict[str, Annotated[float, Field(ge=0, le=1e6)]] = Field(
-        default_factory=dict,
-        description="Weights of the quasi-identifiers in the loss, by column. A column that is not named has "
-        "the weight 1.",
-    )
-    epsilon: tuple[Annotated[float, Field(ge=1e-12, le=1e12)], ...] | None = Field(
-        default=None, description="Step for each objective. Values within one step count as equal."
-    )
-    seed: Seed = Field(default=1, description="Seed of the random numbers of the search.")
-    population: int | None = Field(
-        default=None,
-        ge=4,
-        le=100_000,
-        description="Number of candidates in each generation. The default depends on the algorithm.",
-    )
-    iterations: int = Field(default=100, ge=1, le=10**9, description="Number of iterations of the algorithm pbg_ea.")
-    generations: int = Field(
-        default=250, ge=1, le=10**9, description="Number of generations of the algorithms for cuts."
-    )
-    local_search: int = Field(
-        default=16,
-        ge=1,
-        le=10**6,
-        description="Number of candidates that the algorithm memetic improves in each generation.",
-    )
-    evaluations: int | None = Field(
-        default=None,
-        ge=1,
-        le=10**15,
-        description="Number of evaluated nodes after which a search of the lattice stops.",
-    )
-    reproduction: bool = Field(
-        default=False,
-        description="Whether the search follows the rules of the paper to the letter, for comparison with "
-        "published figures.",
-    )
-    threads: Threads | None = Field(default=None, description="Number of threads. All cores are used unless stated.")
+    system: Literal["lattice", "cuts", "channel", "groups", "local", "cells"] = "lattice"
+    """Method that recodes the table."""
+    problem: Literal[1, 2, 3, 4] | None = None
+    """Problem of the paper on cuts, by its number. It fixes the objectives and the suppression."""
+    prefer: Literal["k", "l"] = "k"
+    """Whether k or ℓ selects the recodings in problem 4 of cuts. In problems 1 to 3, l replaces k by ℓ."""
+    suppression: Literal["threshold", "paper", "none", "within", "below_mean", "safe"] | None = None
+    """Rule that decides which classes are suppressed: threshold or paper for lattice; none, within, below_mean or safe
+    for cuts."""
+    algorithm: Literal["exact", "exhaustive", "pbg_ea", "best_first", "memetic", "nsga2"] | None = None
+    """Search algorithm: exact, exhaustive, pbg_ea or best_first for lattice; memetic or nsga2 for cuts. The first is
+    the default of each method."""
+    objectives: tuple[str | ObjectiveSettings, ...] = Field(default=("k", "general_loss"), min_length=1)
+    """Measures that the front trades off: names, or tables with a name and a direction."""
+    max_suppression: float = Field(default=0.0, ge=0, lt=1)
+    """Largest share of the records that may be suppressed."""
+    constraints: dict[str, Annotated[float, Field(ge=-1e15, le=1e15)]] = Field(default_factory=dict)
+    """Limits on measures that every point of the front keeps to, by the name of the measure."""
+    weights: dict[str, Annotated[float, Field(ge=0, le=1e6)]] = Field(default_factory=dict)
+    """Weights of the quasi-identifiers in the loss, by column. A column that is not named has the weight 1."""
+    epsilon: tuple[Annotated[float, Field(ge=1e-12, le=1e12)], ...] | None = None
+    """Step for each objective. Values within one step count as equal."""
+    seed: Seed = 1
+    """Seed of the random numbers of the search."""
+    population: int | None = Field(default=None, ge=4, le=100_000)
+    """Number of candidates in each generation. The default depends on the algorithm."""
+    iterations: int = Field(default=100, ge=1, le=10**9)
+    """Number of iterations of the algorithm pbg_ea."""
+    generations: int = Field(default=250, ge=1, le=10**9)
+    """Number of generations of the algorithms for cuts."""
+    local_search: int = Field(default=16, ge=1, le=10**6)
+    """Number of candidates that the algorithm memetic improves in each generation."""
+    evaluations: int | None = Field(default=None, ge=1, le=10**15)
+    """Number of evaluated nodes after which a search of the lattice stops."""
+    reproduction: bool = False
+    """Whether the search follows the rules of the paper to the letter, for comparison with published figures."""
+    threads: Threads | None = None
+    """Number of threads. All cores are used unless stated."""
 
     @model_validator(mode="after")
     def _own_settings(self) -> Self:
@@ -197,18 +145,14 @@ class SearchSettings(Settings):
                     expected=f"settings that the {self.system} system reads",
                     remedy=f'leave {name} out, or set system = "{SYSTEM_OF[name]}"',
                 )
-        if self.suppression is not None and self.suppression not in SUPPRESSION.get(self.system, ()):
-            raise StudyError(
-                f'suppression = "{self.suppression}" for {self.system}',
-                expected="one of: " + ", ".join(SUPPRESSION[self.system]),
-                remedy="leave suppression out",
-            )
-        if self.algorithm is not None and self.algorithm not in ALGORITHMS.get(self.system, ()):
-            raise StudyError(
-                f'algorithm = "{self.algorithm}" for {self.system}',
-                expected="one of: " + ", ".join(ALGORITHMS[self.system]),
-                remedy=f"leave algorithm out to take {ALGORITHMS[self.system][0]}",
-            )
+        for name, known, instead in (("suppression", SUPPRESSION, ""), ("algorithm", ALGORITHMS, " to take {}")):
+            stated = getattr(self, name)
+            if stated is not None and stated not in known.get(self.system, ()):
+                raise StudyError(
+                    f'{name} = "{stated}" for {self.system}',
+                    expected="one of: " + ", ".join(known[self.system]),
+                    remedy=f"leave {name} out{instead.format(known[self.system][0])}",
+                )
         return self
 
     @property
@@ -230,22 +174,18 @@ class SearchSettings(Settings):
 class ReleaseSettings(Settings):
     """Metadata of a release. All of it is public."""
 
-    title: str | None = Field(default=None, min_length=1, max_length=500, description="Title of the released table.")
-    description: str | None = Field(
-        default=None, min_length=1, max_length=20_000, description="Description of the released table."
-    )
-    creator: str | None = Field(
-        default=None, min_length=1, max_length=500, description="Person or organisation that releases the table."
-    )
-    license: str | None = Field(
-        default=None, min_length=1, max_length=500, description="License of the released table."
-    )
-    url: str | None = Field(
-        default=None, min_length=1, max_length=2_000, description="Address at which the released table is found."
-    )
-    version: str | None = Field(
-        default=None, min_length=1, max_length=100, description="Version of the released table."
-    )
+    title: str | None = Field(default=None, min_length=1, max_length=500)
+    """Title of the released table."""
+    description: str | None = Field(default=None, min_length=1, max_length=20_000)
+    """Description of the released table."""
+    creator: str | None = Field(default=None, min_length=1, max_length=500)
+    """Person or organisation that releases the table."""
+    license: str | None = Field(default=None, min_length=1, max_length=500)
+    """License of the released table."""
+    url: str | None = Field(default=None, min_length=1, max_length=2_000)
+    """Address at which the released table is found."""
+    version: str | None = Field(default=None, min_length=1, max_length=100)
+    """Version of the released table."""
 
 
 Rule = Literal[
@@ -390,14 +330,12 @@ def _require_reason(text: str | None) -> None:
 class Acceptance(Settings):
     """A rule that a release may break."""
 
-    rule: Rule = Field(description="Rule that the release may break.")
-    column: str | None = Field(
-        default=None,
-        description="Column for which the rule is accepted. Only the rules dependence and identifying need one.",
-    )
-    reason: str = Field(
-        min_length=LEAST_REASON, description="Reason for the acceptance, which is in the internal report."
-    )
+    rule: Rule
+    """Rule that the release may break."""
+    column: str | None = None
+    """Column for which the rule is accepted. Only the rules dependence and identifying need one."""
+    reason: str = Field(min_length=LEAST_REASON)
+    """Reason for the acceptance, which is in the internal report."""
 
     @model_validator(mode="after")
     def _one_column(self) -> Self:
@@ -416,73 +354,37 @@ class PolicySettings(Settings):
     A threshold that is weaker than its default needs a `reason`.
     """
 
-    k: int = Field(default=3, ge=1, description="Least k of the released file.")
-    l: int = Field(default=2, ge=1, description="Least number of different sensitive values in a class.")
-    t: float = Field(
-        default=0.9,
-        gt=0,
-        le=1,
-        description="Distance from the distribution of the file that every class must be below. The value 1 "
-        "switches the rule off.",
-    )
-    households: int = Field(
-        default=2, ge=1, description="Least number of households in a class, where a column has the role household."
-    )
-    suppressed: float = Field(
-        default=1.0, ge=0, le=1, description="Largest share of the records that may be suppressed."
-    )
-    left_out: float = Field(
-        default=0.05,
-        ge=0,
-        le=1,
-        description="Largest share of the source's records that may be left out because of missing values.",
-    )
-    uniques: float = Field(
-        default=0.001,
-        ge=0,
-        le=1,
-        description="Largest share of the records that may be unique over the quasi-identifiers and the "
-        "columns that are released unchanged.",
-    )
-    identifying: float = Field(
-        default=0.05,
-        ge=0,
-        le=1,
-        description="Largest share of the records that may have a value of their own in a released number, "
-        "date or text.",
-    )
-    response: float = Field(
-        default=1.5,
-        ge=1,
-        le=1000,
-        description="Largest factor by which a randomized response may raise the largest share of a "
-        "combination of other released values.",
-    )
-    response_posterior: float = Field(
-        default=0.75,
-        gt=0,
-        le=1,
-        description="Posterior probability up to which the rule response is met whatever the factor is.",
-    )
-    response_records: int = Field(
-        default=100,
-        ge=1,
-        description="Number of records from which on the rule response limits a combination of values by the "
-        "factor. Rarer ones are limited by ε.",
-    )
-    response_epsilon: float = Field(
-        default=3.0,
-        gt=0,
-        le=50,
-        description="Largest ε where a combination of values has fewer records than response_records.",
-    )
-    reason: str | None = Field(
-        default=None,
-        description="Reason why weaker thresholds than the defaults suffice. It is in the internal report.",
-    )
-    accept: tuple[Acceptance, ...] = Field(
-        default=(), description="Rules that the release may break, each with a reason."
-    )
+    k: int = Field(default=3, ge=1)
+    """Least k of the released file."""
+    l: int = Field(default=2, ge=1)
+    """Least number of different sensitive values in a class."""
+    t: float = Field(default=0.9, gt=0, le=1)
+    """Distance from the distribution of the file that every class must be below. The value 1 switches the rule off."""
+    households: int = Field(default=2, ge=1)
+    """Least number of households in a class, where a column has the role household."""
+    suppressed: float = Field(default=1.0, ge=0, le=1)
+    """Largest share of the records that may be suppressed."""
+    left_out: float = Field(default=0.05, ge=0, le=1)
+    """Largest share of the source's records that may be left out because of missing values."""
+    uniques: float = Field(default=0.001, ge=0, le=1)
+    """Largest share of the records that may be unique over the quasi-identifiers and the columns that are released
+    unchanged."""
+    identifying: float = Field(default=0.05, ge=0, le=1)
+    """Largest share of the records that may have a value of their own in a released number, date or text."""
+    response: float = Field(default=1.5, ge=1, le=1000)
+    """Largest factor by which a randomized response may raise the largest share of a combination of other released
+    values."""
+    response_posterior: float = Field(default=0.75, gt=0, le=1)
+    """Posterior probability up to which the rule response is met whatever the factor is."""
+    response_records: int = Field(default=100, ge=1)
+    """Number of records from which on the rule response limits a combination of values by the factor. Rarer ones are
+    limited by ε."""
+    response_epsilon: float = Field(default=3.0, gt=0, le=50)
+    """Largest ε where a combination of values has fewer records than response_records."""
+    reason: str | None = None
+    """Reason why weaker thresholds than the defaults suffice. It is in the internal report."""
+    accept: tuple[Acceptance, ...] = ()
+    """Rules that the release may break, each with a reason."""
 
     @model_validator(mode="after")
     def _weaker_for_a_reason(self) -> Self:
@@ -549,144 +451,98 @@ def weaker_sentences(policy: Mapping[str, Any]) -> list[str]:
 class CellsSettings(Settings):
     """Settings of local suppression, which blanks single cells."""
 
-    k: tuple[Annotated[int, Field(ge=2, le=10**9)], ...] = Field(
-        default=(2, 3, 5, 10), min_length=1, description="Values of k to search for."
-    )
-    reading: Literal["strict", "agreeing"] = Field(
-        default="strict",
-        description="Meaning of a blank: a value of its own (strict), or one that agrees with every value "
-        "(agreeing, which is (k, k)-anonymity).",
-    )
-    never: tuple[str, ...] = Field(default=(), description="Columns in which no cell is blanked.")
-    limits: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(
-        default_factory=dict, description="Largest share of blanked cells, by column."
-    )
-    blank_records: float = Field(
-        default=0.0,
-        ge=0,
-        le=1,
-        description="Largest share of the records that may be blank in all columns, in the reading agreeing.",
-    )
-    after: Literal["lattice", "cuts"] | None = Field(
-        default=None,
-        description="Method whose front is searched first. Cells of some of its recodings are then blanked, "
-        "and all points are on one front.",
-    )
-    bases: int = Field(
-        default=6, ge=0, le=1000, description="Number of recodings of that front in which cells are blanked."
-    )
-    exact: int = Field(
-        default=1500, ge=0, le=10**6, description="Largest number of variables for which an integer program is solved."
-    )
-    effort: int = Field(default=2, ge=0, le=10**6, description="Rounds of improvement for each k.")
-    passes: int = Field(default=2, ge=0, le=10**6, description="Passes that raise the lower bound.")
-    test_seed: Seed | None = Field(
-        default=None,
-        description="Seed of the random choices, which the operating system makes in a real release. For tests only.",
-    )
+    k: tuple[Annotated[int, Field(ge=2, le=10**9)], ...] = Field(default=(2, 3, 5, 10), min_length=1)
+    """Values of k to search for."""
+    reading: Literal["strict", "agreeing"] = "strict"
+    """Meaning of a blank: a value of its own (strict), or one that agrees with every value (agreeing, which is (k,
+    k)-anonymity)."""
+    never: tuple[str, ...] = ()
+    """Columns in which no cell is blanked."""
+    limits: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(default_factory=dict)
+    """Largest share of blanked cells, by column."""
+    blank_records: float = Field(default=0.0, ge=0, le=1)
+    """Largest share of the records that may be blank in all columns, in the reading agreeing."""
+    after: Literal["lattice", "cuts"] | None = None
+    """Method whose front is searched first. Cells of some of its recodings are then blanked, and all points are on one
+    front."""
+    bases: int = Field(default=6, ge=0, le=1000)
+    """Number of recodings of that front in which cells are blanked."""
+    exact: int = Field(default=1500, ge=0, le=10**6)
+    """Largest number of variables for which an integer program is solved."""
+    effort: int = Field(default=2, ge=0, le=10**6)
+    """Rounds of improvement for each k."""
+    passes: int = Field(default=2, ge=0, le=10**6)
+    """Passes that raise the lower bound."""
+    test_seed: Seed | None = None
+    """Seed of the random choices, which the operating system makes in a real release. For tests only."""
 
 
 class LocalSettings(Settings):
     """Settings of local recoding."""
 
-    k: Annotated[tuple[Annotated[int, Field(ge=1, le=10**9)], ...], Field(min_length=1)] | None = Field(
-        default=None, description="Class sizes to search for. The default is eleven sizes from 2 to 100."
-    )
-    method: Literal["boxes", "runs"] = Field(
-        default="boxes",
-        description="Algorithms that run: all (boxes), or only sorting and dividing, which suits very large "
-        "tables (runs).",
-    )
-    effort: int = Field(default=0, ge=0, le=10**6, description="Rounds of improvement for each k.")
-    passes: int = Field(default=2, ge=0, le=10**6, description="Passes that raise the lower bound.")
-    bounds: bool = Field(
-        default=False,
-        description="Whether a column of numbers is released with two more columns for the ends of each "
-        "range, such as age_low and age_high.",
-    )
-    draw: float = Field(
-        default=0.0,
-        ge=0,
-        le=1,
-        description="Share of loss within which the published recoding is drawn at random. The value 0 "
-        "publishes the recoding of the front.",
-    )
-    test_seed: Seed | None = Field(
-        default=None,
-        description="Seed of the random choices, which the operating system makes in a real release. For tests only.",
-    )
+    k: Annotated[tuple[Annotated[int, Field(ge=1, le=10**9)], ...], Field(min_length=1)] | None = None
+    """Class sizes to search for. The default is eleven sizes from 2 to 100."""
+    method: Literal["boxes", "runs"] = "boxes"
+    """Algorithms that run: all (boxes), or only sorting and dividing, which suits very large tables (runs)."""
+    effort: int = Field(default=0, ge=0, le=10**6)
+    """Rounds of improvement for each k."""
+    passes: int = Field(default=2, ge=0, le=10**6)
+    """Passes that raise the lower bound."""
+    bounds: bool = False
+    """Whether a column of numbers is released with two more columns for the ends of each range, such as age_low and
+    age_high."""
+    draw: float = Field(default=0.0, ge=0, le=1)
+    """Share of loss within which the published recoding is drawn at random. The value 0 publishes the recoding of the
+    front."""
+    test_seed: Seed | None = None
+    """Seed of the random choices, which the operating system makes in a real release. For tests only."""
 
 
 class ChannelSettings(Settings):
     """Settings of randomized response."""
 
-    columns: tuple[str, ...] = Field(
-        default=(), description="Sensitive columns whose values are replaced by random reports."
-    )
-    keep: tuple[str, ...] = Field(
-        default=(),
-        description="Columns that are released unchanged next to the reports. The search then bounds ε so "
-        "that the policy's rule response holds.",
-    )
-    given: tuple[str, ...] = Field(
-        default=(),
-        description="Columns whose combinations of values get limits of their own, where they have enough records.",
-    )
-    delta: float | None = Field(
-        default=None,
-        gt=0,
-        le=1,
-        description="Upper bound on the posterior probability of any category given a report. The default is "
-        "0.75 where epsilon is not stated either.",
-    )
-    gain: float | None = Field(
-        default=None,
-        gt=1,
-        le=10**6,
-        description="Upper bound on the posterior probability of a category divided by its share.",
-    )
-    engine: Literal["exact", "square", "optrr"] = Field(
-        default="exact",
-        description="Algorithm: proven optima (exact), square matrices (square), or the evolutionary search "
-        "of the paper (optrr).",
-    )
-    invariant: bool = Field(default=False, description="Whether the reports have the shares of the source on average.")
-    design: Literal["coarse", "exact", "uniform"] | None = Field(
-        default=None,
-        description="Shares that the matrix is made for: rounded (coarse), those of the table (exact), or "
-        "equal ones (uniform). A public matrix reveals them.",
-    )
-    coarsen: float | None = Field(
-        default=None,
-        gt=0,
-        le=10,
-        description="Step of the rounding in the design coarse: shares are rounded to powers of one plus this "
-        "number, which is 0.1 by default.",
-    )
-    points: int = Field(default=24, ge=1, le=1000, description="Number of points on the front.")
-    privacy: tuple[float, ...] = Field(
-        default=(), description="Further levels of privacy for which a point is searched."
-    )
-    epsilon: float | None = Field(
-        default=None,
-        gt=0,
-        le=50,
-        description="Upper bound on ε of local differential privacy. Without delta and gain, the front is over ε.",
-    )
-    prior: str | None = Field(default=None, description="File with categories and shares, which replaces the table.")
-    records: int | None = Field(
-        default=None,
-        ge=1,
-        le=10**12,
-        description="Number of records for which the error is estimated, with a prior from a file.",
-    )
-    generations: int = Field(default=20_000, ge=1, le=10**9, description="Number of generations of the engine optrr.")
-    sweeps: int = Field(default=4, ge=0, le=10**6, description="Number of sweeps along the front of the engine square.")
-    seed: Seed = Field(default=1, description="Seed of the random numbers of the search.")
+    columns: tuple[str, ...] = ()
+    """Sensitive columns whose values are replaced by random reports."""
+    keep: tuple[str, ...] = ()
+    """Columns that are released unchanged next to the reports. The search then bounds ε so that the policy's rule
+    response holds."""
+    given: tuple[str, ...] = ()
+    """Columns whose combinations of values get limits of their own, where they have enough records."""
+    delta: float | None = Field(default=None, gt=0, le=1)
+    """Upper bound on the posterior probability of any category given a report. The default is 0.75 where epsilon is not
+    stated either."""
+    gain: float | None = Field(default=None, gt=1, le=10**6)
+    """Upper bound on the posterior probability of a category divided by its share."""
+    engine: Literal["exact", "square", "optrr"] = "exact"
+    """Algorithm: proven optima (exact), square matrices (square), or the evolutionary search of the paper (optrr)."""
+    invariant: bool = False
+    """Whether the reports have the shares of the source on average."""
+    design: Literal["coarse", "exact", "uniform"] | None = None
+    """Shares that the matrix is made for: rounded (coarse), those of the table (exact), or equal ones (uniform). A
+    public matrix reveals them."""
+    coarsen: float | None = Field(default=None, gt=0, le=10)
+    """Step of the rounding in the design coarse: shares are rounded to powers of one plus this number, which is 0.1 by
+    default."""
+    points: int = Field(default=24, ge=1, le=1000)
+    """Number of points on the front."""
+    privacy: tuple[float, ...] = ()
+    """Further levels of privacy for which a point is searched."""
+    epsilon: float | None = Field(default=None, gt=0, le=50)
+    """Upper bound on ε of local differential privacy. Without delta and gain, the front is over ε."""
+    prior: str | None = None
+    """File with categories and shares, which replaces the table."""
+    records: int | None = Field(default=None, ge=1, le=10**12)
+    """Number of records for which the error is estimated, with a prior from a file."""
+    generations: int = Field(default=20_000, ge=1, le=10**9)
+    """Number of generations of the engine optrr."""
+    sweeps: int = Field(default=4, ge=0, le=10**6)
+    """Number of sweeps along the front of the engine square."""
+    seed: Seed = 1
+    """Seed of the random numbers of the search."""
 
     @model_validator(mode="before")
     @classmethod
-    def _square_if_given(cls, values: Any) -> Any:
+    def _square_if_given(cls, values: object) -> object:
         """Make the engine square the default with `given`: only its matrices meet limits for combinations."""
         if isinstance(values, Mapping) and values.get("given") and "engine" not in values:
             return {**values, "engine": "square"}

@@ -18,23 +18,19 @@ from sfumato.base.trust import note_input, note_unsealed, sealed
 from sfumato.data.frame import Frame, is_frame
 from sfumato.data.open import open_source, write_frame
 from sfumato.data.settings import FOREIGN, IN_MEMORY, DataSettings, Missing, Role, located
-from sfumato.data.source import Source
 from sfumato.errors import SfumatoError, StudyError, counted, nearest
-from sfumato.hierarchies import Hierarchy
-from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths
+from sfumato.hierarchies.recipes import Declared, HierarchyFile, HierarchyPaths
 from sfumato.study.declaration import (
     Declaration,
     Names,
     check_roles,
     declared_columns,
     declared_hierarchy,
+    explained,
     table_settings,
 )
-from sfumato.study.errors import explained
 from sfumato.study.methods import ALGORITHMS, METHODS, WITHIN
 from sfumato.study.sections import ANY_SYSTEM, Acceptance, ColumnSettings
-from sfumato.study.table import source_of, table_of
-from sfumato.tables.frequency import FrequencyTable
 
 WORDS = {
     Role.QUASI_IDENTIFIER: "quasi-identifier",
@@ -61,25 +57,12 @@ def study_line(title: str, columns: Mapping[str, ColumnSettings]) -> str:
     return f"Study of {title}: {', '.join(parts) or 'no columns declared'}"
 
 
-def study_card(title: str, columns: Mapping[str, ColumnSettings]) -> str:
-    """Return the columns with their roles and hierarchies, as HTML."""
-    rows = [[name, str(column.role), _tree_line(column.hierarchy)] for name, column in columns.items()]
-    given = [column.role for column in columns.values()]
-    roles = [(str(role).replace("_", "-"), float(given.count(role))) for role in Role]
-    return card(study_line(title, columns), ["column", "role", "hierarchy"], some(rows, 24), parts_picture(roles))
-
-
-def _tree_line(tree: Any) -> str:
-    match tree:
-        case None:
-            return ""
-        case str():
-            return Path(tree).name
-        case HierarchyFile():
-            return Path(tree.path).name
-        case HierarchyPaths():
-            return f"given, {counted(len(tree.paths[0]), 'level')}"
-    return str(tree.build)
+def _tree_line(tree: Declared | None) -> str:
+    if isinstance(tree, HierarchyPaths):
+        return f"given, {counted(len(tree.paths[0]), 'level')}"
+    if isinstance(tree, str | HierarchyFile):
+        return Path(tree if isinstance(tree, str) else tree.path).name
+    return "" if tree is None else str(tree.build)
 
 
 def located_settings(study: Declaration) -> dict[str, Any]:
@@ -87,15 +70,18 @@ def located_settings(study: Declaration) -> dict[str, Any]:
     settings = study.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     settings = {"version": study.version} | settings
     settings["data"]["path"] = located(study.data.path, study.folder)
-    for name, given in (("data", study.data), ("population", study.population)):
-        if given is not None and given.password_file is not None:
-            settings[name]["password_file"] = str((study.folder / given.password_file).absolute())
-        if given is not None and given.codebook not in (None, FOREIGN):
-            settings[name]["codebook"] = str((study.folder / str(given.codebook)).absolute())
+
+    def there(path: object) -> str:
+        return str((study.folder / str(path)).absolute())
+
+    for name in ("data", "population"):
+        for key in ("password_file", "codebook"):
+            if settings.get(name, {}).get(key, FOREIGN) != FOREIGN:
+                settings[name][key] = there(settings[name][key])
     if study.population is not None:
         settings["population"]["path"] = located(study.population.path, study.folder)
     if study.channel.prior is not None:
-        settings["channel"]["prior"] = str((study.folder / study.channel.prior).absolute())
+        settings["channel"]["prior"] = there(study.channel.prior)
     for given in settings.get("groups", {}).get("auxiliary", ()):
         given["path"] = located(given["path"], study.folder)
     for name, column in settings.get("columns", {}).items():
@@ -103,9 +89,9 @@ def located_settings(study: Declaration) -> dict[str, Any]:
         if FOREIGN in (tree, getattr(tree, "path", None)):
             continue
         if isinstance(tree, str):
-            column["hierarchy"] = str((study.folder / tree).absolute())
+            column["hierarchy"] = there(tree)
         elif isinstance(tree, HierarchyFile):
-            column["hierarchy"]["path"] = str((study.folder / tree.path).absolute())
+            column["hierarchy"]["path"] = there(tree.path)
     return settings
 
 
@@ -200,28 +186,9 @@ class Study(Declaration):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        return study_card(self.title, self.columns)
-
-    def source(self, path: object = None, *, undecided: bool = False) -> Source:
-        """Return the table, or another one that is read in the same way, after a check that every column has a role.
-
-        With `undecided`, columns may still be without a role.
-        """
-        return source_of(self, path, undecided)
-
-    def table(
-        self,
-        path: object = None,
-        *,
-        trees: Mapping[str, Hierarchy] | None = None,
-        distances: Mapping[str, str] | None = None,
-    ) -> FrequencyTable:
-        """Return the frequency table of the data, or of another table that is read in the same way.
-
-        Recipes always build hierarchies from the study's own data, because a generalized file no longer has the values.
-        `trees` and `distances` replace those that the study declares.
-        """
-        return table_of(self, path, trees, distances or {})
+        rows = [[name, str(column.role), _tree_line(column.hierarchy)] for name, column in self.columns.items()]
+        counts = [(str(role).replace("_", "-"), float(len(self.named(role)))) for role in Role]
+        return card(repr(self)[1:-1], ["column", "role", "hierarchy"], some(rows, 24), parts_picture(counts))
 
     def save(self, folder: str | Path) -> Path:
         """Write the study to a new folder that only its owner can read, and return its run file.
@@ -273,7 +240,7 @@ class Study(Declaration):
         bare._frame = None
         return bare
 
-    def with_hierarchies(self, given: Mapping[str, Any] | None = None, /, **named: Any) -> Study:
+    def with_hierarchies(self, given: Mapping[str, object] | None = None, /, **named: object) -> Study:
         """Return the same study with hierarchies for some columns.
 
         A hierarchy is the path of a file, a recipe (`sf.intervals(5, 10, 20)`, `sf.prefixes()`), a `Hierarchy`, a table
@@ -287,21 +254,19 @@ class Study(Declaration):
         Returns:
             A new study; this one is unchanged.
         """
-        columns = {}
-        for name, hierarchy in ({**(given or {}), **named}).items():
+        columns: dict[str, object] = dict(self.columns)
+        for name, hierarchy in {**(given or {}), **named}.items():
             if name not in self.columns:
                 raise StudyError(
                     f'a hierarchy for "{name}", which is not a column of the study',
                     expected="columns that have a role",
                     remedy=nearest(name, self.columns),
                 )
-            declared = self.columns[name].model_dump(exclude_unset=True) | {
-                "hierarchy": declared_hierarchy(name, hierarchy)
-            }
-            columns[name] = declared
-        return self._changed(columns={**self.columns, **columns})
+            tree = declared_hierarchy(name, hierarchy)
+            columns[name] = self.columns[name].model_dump(exclude_unset=True) | {"hierarchy": tree}
+        return self._changed(columns=columns)
 
-    def with_search(self, **settings: Any) -> Study:
+    def with_search(self, **settings: object) -> Study:
         """Return the same study with other settings of [search].
 
         With another system, the settings that only the old system reads are left out.
@@ -342,7 +307,7 @@ class Study(Declaration):
         """
         return self.replace(policy={"accept": (*self.policy.accept, *accepted)})
 
-    def with_settings(self, settings: Mapping[str, Any]) -> Study:
+    def with_settings(self, settings: Mapping[str, object]) -> Study:
         """Return the same study with some settings changed: `{"channel": {"delta": 0.6}}`.
 
         Args:
@@ -353,28 +318,21 @@ class Study(Declaration):
         """
         return Study(**_merged(self.model_dump(exclude_unset=True, warnings=False), settings))._like(self)
 
-    def with_values(self, values: Sequence[tuple[Sequence[str], Any]]) -> Study:
+    def with_values(self, values: Sequence[tuple[Sequence[str], object]]) -> Study:
         """Return the same study with single values changed, each by its path: `[(("channel", "delta"), 0.6)]`.
 
         Unlike with `with_settings`, a table replaces the old table. An empty table clears it.
-
-        Args:
-            values: pairs of the names that lead to a value, from its section on, and the value.
-
-        Returns:
-            A new study.
         """
         settings = self.model_dump(exclude_unset=True, warnings=False)
         for path, value in values:
             inside = settings
             for name in path[:-1]:
-                if not isinstance(inside.get(name), dict):
-                    inside[name] = {}
+                inside[name] = inside[name] if isinstance(inside.get(name), dict) else {}
                 inside = inside[name]
             inside[path[-1]] = value
         return Study(**settings)._like(self)
 
-    def replace(self, **sections: Any) -> Study:
+    def replace(self, **sections: object) -> Study:
         """Return the same study with changed sections: `study.replace(channel={"delta": 0.6}, engine="spark")`.
 
         Args:
@@ -391,13 +349,11 @@ class Study(Declaration):
             elif isinstance(given, Mapping) and isinstance(held, Settings):
                 sections[name] = held.model_dump(exclude_unset=True) | dict(given)
             elif name == "columns" and isinstance(given, Mapping):  # whole columns, checked like those of a run file
-                changed = {
-                    column: settings.model_dump(exclude_none=True, warnings=False) for column, settings in given.items()
-                }
+                changed = {column: one.model_dump(exclude_none=True, warnings=False) for column, one in given.items()}
                 sections[name] = {**self.columns, **changed}
         return self._changed(**sections)
 
-    def _changed(self, **sections: Any) -> Study:
+    def _changed(self, **sections: object) -> Study:
         """Return a copy with other sections, which are checked like those of a run file."""
         kept = {name: getattr(self, name) for name in self.model_fields_set}
         return Study(**(kept | sections))._like(self)
@@ -415,7 +371,7 @@ class Study(Declaration):
         return self
 
 
-def _merged(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(one: Mapping[str, Any], two: Mapping[str, object]) -> dict[str, Any]:
     """Return the entries of both, also inside sections. The second's value is taken where both have one."""
     both = dict(one)
     for name, value in two.items():
@@ -464,7 +420,7 @@ def named_columns(given: Names) -> list[str]:
     return [given] if isinstance(given, str) else list(given)
 
 
-def study_of_columns(table: Any, roles: Mapping[str, Any]) -> Study:
+def study_of_columns(table: object, roles: Mapping[str, Any]) -> Study:
     """Return a study of the named columns. Nothing is released, so all other columns are left out."""
     if is_frame(table):
         there = Frame(table).table().column_names
@@ -492,8 +448,7 @@ def read_kept(path: str | Path, run: str | Path | None = None) -> Study:
         note_unsealed(path.parent)
     study = read(path)
     if run is not None:
-        own = read(run)
-        return own.replace(search=study.search)
+        return read(run).replace(search=study.search)
     return study if known else _foreign(study)
 
 

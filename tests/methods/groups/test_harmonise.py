@@ -14,7 +14,7 @@ from sfumato.data.open import open_source
 from sfumato.data.settings import DataSettings
 from sfumato.errors import DataError, StudyError
 from sfumato.methods.groups.microfile import Microfile, read_microfile
-from sfumato.study.census_mapping import RANGES, Attribute, Case, FileMapping, recipe
+from sfumato.study.census_mapping import Attribute, Case, FileMapping, recipe
 from sfumato.study.groups import AuxiliarySettings, GroupsSettings
 
 Write = Callable[[str, str], Path]
@@ -28,7 +28,7 @@ def harmonised(path: Path, mapping: FileMapping) -> Microfile:
 def test_the_acs_recipe_cell_by_cell(shared: Path) -> None:
     found = harmonised(shared / "data" / "acs-pums" / "ss15phi.csv.gz", recipe("acs"))
     expected = pyarrow.parquet.read_table(shared / "fronts" / "groups" / "hi15.parquet").to_pydict()
-    for name in RANGES:
+    for name in recipe("acs").attributes:
         assert found.column(name).tolist() == expected[name], name
     assert found.rows.tolist() == expected["rownum"]
     assert [found.areas[i] for i in found.area_of] == expected["puma"]

@@ -10,6 +10,7 @@ Every kind of release uses it in the same way:
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -20,11 +21,10 @@ from sfumato.base.text import percent
 from sfumato.data.engine import Engine
 from sfumato.data.source import Source
 from sfumato.errors import counted, shortened
-from sfumato.release.history.compare import Joint, join_releases
+from sfumato.release.history.compare import Joint, Places, Reports, add_up, compare_places, hashed_pairs, join_releases
 from sfumato.release.history.description import Description
-from sfumato.release.history.ledger import RELEASED, WITHDRAWN, Entry, Ledger, at_the_same_time, new_id, now
+from sfumato.release.history.ledger import RELEASED, WITHDRAWN, Entry, Ledger, at_the_same_time, now
 from sfumato.release.history.people import HashedRows, hashed_rows, own_hashes, recognize, sketches
-from sfumato.release.history.repeated import Places, Reports, add_up, compare_places, hashed_pairs
 from sfumato.release.policy import Finding, refuse_unaccepted
 from sfumato.study import Study
 from sfumato.study.sections import PolicySettings
@@ -71,14 +71,13 @@ def check(
     description = replace(description, swaps=hashed_pairs(engine, source, key, description), pairs=None)
     own = own_hashes(engine, source, description.person, key)
     seen = sketches(engine, source, key)
-    entry = Entry(new_id(), now(), Path(), source.fingerprint, description, tuple(own), seen)
+    entry = Entry(secrets.token_hex(8), now(), Path(), source.fingerprint, description, tuple(own), seen)
     reading = ledger.read()
     warnings = []
     if reading.unreadable:
-        lines = "1 line" if reading.unreadable == 1 else f"{reading.unreadable:,} lines"
         warnings.append(
-            f"{lines} of the ledger cannot be read, or another version wrote them: releases they were about were not "
-            "compared."
+            f"{counted(reading.unreadable, 'line')} of the ledger cannot be read, or another version wrote them: "
+            "releases they were about were not compared."
         )
     warnings += [
         f"publishing to {folder} was interrupted, and the folder does not exist: it was not compared."
@@ -90,10 +89,10 @@ def check(
     for match in _different(matches, entry):
         if match.otherwise:
             findings.append(Finding("earlier", _otherwise(match, source)))
-            continue
-        comparison, said = _compare(engine, source, key, study, match, description)
-        findings += comparison
-        warnings += said
+        else:
+            comparison, said = _compare(engine, source, key, study, match, description)
+            findings += comparison
+            warnings += said
     findings += _reports(engine, source, study, description, [match for match in matches if not match.otherwise])
     return Comparison(tuple(findings), tuple(dict.fromkeys(warnings)), ledger, entry, reading.ids)
 
@@ -155,11 +154,11 @@ def _matches(engine: Engine, source: Source, key: str, entry: Entry, earlier: Se
         if other.source == entry.source:
             matches.append(Match(other))
             continue
-        seen = recognize(other.sketches, entry.sketches)
+        names, rewritten = recognize(other.sketches, entry.sketches)
         for rows in other.rows:
-            if not set(rows.columns) <= set(seen.columns):
+            if not set(rows.columns) <= set(names):
                 continue
-            columns = tuple(seen.columns[name] for name in rows.columns)
+            columns = tuple(names[name] for name in rows.columns)
             if columns not in hashed:
                 hashed[columns] = hashed_rows(engine, source, columns, key)
             own = hashed[columns]
@@ -167,9 +166,8 @@ def _matches(engine: Engine, source: Source, key: str, entry: Entry, earlier: Se
                 shared = rows.shared(own)
                 common = round(shared * min(rows.rows, own.rows))
                 known = replace(rows, columns=columns) if rows.whole else None
-                renamed = tuple(old for old, new in seen.columns.items() if old != new)
-                counts = own.rows - common, rows.rows - common
-                matches.append(Match(other, shared, known, *counts, renamed, seen.rewritten))
+                renamed = tuple(old for old, new in names.items() if old != new)
+                matches.append(Match(other, shared, known, own.rows - common, rows.rows - common, renamed, rewritten))
                 break
     return matches
 
@@ -257,14 +255,9 @@ def _learned(joint: Joint, k: int, policy: PolicySettings, are: tuple[str, str])
 
 def _otherwise(match: Match, source: Source) -> str:
     """Return a warning of an earlier release whose columns cannot be compared one by one with those of the table."""
-    said = [
-        f"{shortened(names)} {how}"
-        for names, how in (
-            (match.renamed, "had another name" if len(match.renamed) == 1 else "had other names"),
-            (match.rewritten, "had values that were written otherwise"),
-        )
-        if names
-    ]
+    had = "had another name" if len(match.renamed) == 1 else "had other names"
+    changed = ((match.renamed, had), (match.rewritten, "had values that were written otherwise"))
+    said = [f"{shortened(names)} {how}" for names, how in changed if names]
     return (
         f"{_about(match, source)} In the earlier table {'; '.join(said)}, so what the two releases reveal together "
         "could not be counted."
@@ -281,10 +274,8 @@ def _about(match: Match, source: Source) -> str:
             "rows of the smaller table are in both."
         )
         if match.new:
-            be = "row of this table is" if match.new == 1 else "rows of this table are"
-            text += f" {match.new:,} {be} new" + (
-                "." if match.rows else ", and could not be distinguished from the others."
-            )
+            new = counted(match.new, "row of this table is", "rows of this table are")
+            text += f" {new} new" + ("." if match.rows else ", and could not be distinguished from the others.")
         if match.gone:
             text += f" {match.gone:,} of its rows are no longer in the table, and were not compared."
         lacking = [name for name in entry.description.columns if name not in source.names]
@@ -295,20 +286,12 @@ def _about(match: Match, source: Source) -> str:
 
 def _difference(first: Description, second: Description, joint: Joint, person: str | None) -> str:
     """Return a clause on the columns in which two releases differ, and on people who are in one of them only."""
-    parts = []
-    labels = [
-        name
-        for name, column in second.columns.items()
-        if name in first.columns and first.columns[name].as_dict() != column.as_dict()
-    ]
-    if labels:
-        parts.append(f"shows {shortened(labels)} differently")
+    labels = [name for name, column in second.columns.items() if first.columns.get(name, column) != column]
     lacking = [name for name in second.columns if name not in first.columns]
-    if lacking:
-        parts.append(f"lacks {shortened(lacking)}")
     more = [name for name in first.columns if name not in second.columns]
-    if more:
-        parts.append(f"has {shortened(more)} as well")
+    parts = [f"shows {shortened(labels)} differently"] if labels else []
+    parts += [f"lacks {shortened(lacking)}"] if lacking else []
+    parts += [f"has {shortened(more)} as well"] if more else []
     text = f"It {', '.join(parts)}." if parts else "It has the same columns and labels."
     if joint.single:
         are = ("person is", "people are") if person is None else ("person has records", "people have records")

@@ -6,10 +6,11 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import PlainSerializer, PlainValidator, TypeAdapter
 
 from sfumato.base.arrays import Counts64
 from sfumato.data.settings import Role
@@ -22,7 +23,6 @@ from sfumato.release.rows import Recoded
 from sfumato.study import Study
 
 Kind = Literal["recoded", "boxed", "kept", "exchanged", "disguised"]
-KINDS = get_args(Kind)
 NO_GROUP = -1  # the group of a value that a release does not have: people with it are not in the file
 
 
@@ -39,6 +39,10 @@ class ShownColumn:
     groups: tuple[int, ...] = ()
     labels: tuple[str, ...] = ()
     runs: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.labels) != len(self.runs) if self.kind == "boxed" else len(self.values) != len(self.groups):
+            raise ValueError("no column of a release")
 
     @property
     def certain(self) -> bool:
@@ -59,22 +63,26 @@ class ShownColumn:
         known = dict(zip(self.values, self.groups, strict=True))
         return np.array([known.get(value, NO_GROUP) for value in values], dtype=np.int64)
 
-    def as_dict(self) -> dict[str, Any]:
-        if self.kind == "boxed":
-            return {"kind": self.kind, "values": self.values, "runs": self.runs, "labels": self.labels}
-        if self.kind != "recoded":
-            return {"kind": self.kind}
-        return {"kind": self.kind, "values": self.values, "groups": self.groups, "labels": self.labels}
 
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> ShownColumn:
-        values, labels = tuple(map(str, given.get("values", ()))), tuple(map(str, given.get("labels", ())))
-        groups = tuple(int(group) for group in given.get("groups", ()))
-        runs = tuple((int(low), int(high)) for low, high in given.get("runs", ()))
-        pairs = len(labels) == len(runs) if given["kind"] == "boxed" else len(values) == len(groups)
-        if given["kind"] not in KINDS or not pairs:
-            raise ValueError("no column of a release")
-        return cls(given["kind"], values, groups, labels, runs)
+def _channel(channel: Channel) -> dict[str, object]:
+    """Return what a channel does to a value, without the reason why it was chosen."""
+    given = channel.as_dict()
+    return {name: given[name] for name in ("columns", "categories", "cells", "outputs", "matrix")}
+
+
+def _channel_of(given: Mapping[str, Any]) -> Channel:
+    return Channel(
+        tuple(map(str, given["columns"])),
+        tuple(map(str, given["categories"])),
+        tuple(map(str, given["outputs"])),
+        np.array(given["matrix"], dtype=np.float64),
+        cells=tuple(tuple(map(str, cell)) for cell in given["cells"]),
+    )
+
+
+SavedChannel = Annotated[Channel, PlainValidator(_channel_of), PlainSerializer(_channel)]
+Pairs = Annotated[tuple[Counts64, Counts64], PlainValidator(lambda pairs: pairs)]  # never saved
+SavedDivision = Annotated[Division, PlainValidator(Division.from_dict), PlainSerializer(Division.as_dict)]
 
 
 @dataclass(frozen=True)
@@ -100,12 +108,14 @@ class Description:
     sensitive: tuple[str, ...] = ()
     complete: tuple[str, ...] = ()
     person: tuple[str, ...] = ()
-    channels: tuple[Channel, ...] = ()
+    channels: tuple[SavedChannel, ...] = ()
     swaps: tuple[tuple[str, str], ...] = ()
     ordered: bool = False
-    division: Division | None = None
+    division: SavedDivision | None = None
     boxes: tuple[tuple[int, ...], ...] = ()
-    pairs: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = field(default=None, compare=False)
+    pairs: Annotated[tuple[Counts64, Counts64] | None, PlainValidator(lambda pairs: pairs)] = field(
+        default=None, compare=False
+    )
 
     @property
     def recoded(self) -> list[str]:
@@ -146,66 +156,34 @@ class Description:
             complete=tuple(name for name in self.complete if name in names),
         )
 
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "system": self.system,
-            "columns": {name: column.as_dict() for name, column in sorted(self.columns.items())},
-            "size": self.size,
-            "diversity": self.diversity,
-            "listed": None if self.listed is None else sorted(self.listed),
-            "sensitive": list(self.sensitive),
-            "complete": list(self.complete),
-            "person": list(self.person),
-            "channels": [_channel(channel) for channel in self.channels],
-            "swaps": sorted(self.swaps),
-            "ordered": self.ordered,
-            **({} if self.division is None else {"division": self.division.as_dict(), "boxes": self.boxes}),
-        }
+    def as_dict(self) -> dict[str, object]:
+        return dict(SAVED.dump_python(self, mode="json", exclude={"pairs"}))
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Description:
+    def from_dict(cls, given: object) -> Description:
         """Return the description in a ledger. Invalid entries raise KeyError, ValueError or TypeError."""
-        return cls(
-            system=str(given["system"]),
-            columns={str(name): ShownColumn.from_dict(column) for name, column in given["columns"].items()},
-            size=int(given["size"]),
-            diversity=int(given["diversity"]),
-            listed=_listed(given["listed"]),
-            sensitive=tuple(map(str, given["sensitive"])),
-            complete=tuple(map(str, given["complete"])),
-            person=tuple(map(str, given["person"])),
-            channels=tuple(_channel_of(channel) for channel in given["channels"]),
-            swaps=tuple((str(one), str(two)) for one, two in given["swaps"]),
-            ordered=bool(given["ordered"]),
-            division=Division.from_dict(given["division"]) if "division" in given else None,
-            boxes=tuple(tuple(int(label) for label in box) for box in given.get("boxes", ())),
-        )
+        return SAVED.validate_python(given)
 
 
-def _listed(given: Any) -> tuple[tuple[int, ...], ...] | None:
-    return None if given is None else tuple(tuple(int(group) for group in groups) for groups in given)
-
-
-def _channel(channel: Channel) -> dict[str, Any]:
-    """Return what a channel does to a value, without the reason why it was chosen."""
-    given = channel.as_dict()
-    return {name: given[name] for name in ("columns", "categories", "cells", "outputs", "matrix")}
-
-
-def _channel_of(given: Mapping[str, Any]) -> Channel:
-    return Channel(
-        tuple(map(str, given["columns"])),
-        tuple(map(str, given["categories"])),
-        tuple(map(str, given["outputs"])),
-        np.array(given["matrix"], dtype=np.float64),
-        cells=tuple(tuple(map(str, cell)) for cell in given["cells"]),
-    )
+SAVED = TypeAdapter(Description)
 
 
 def person_columns(study: Study, source: Source) -> tuple[str, ...]:
     """Return the columns that identify people: identifiers and quasi-identifiers, if they are declared."""
     roles = (Role.IDENTIFIER, Role.QUASI_IDENTIFIER)
     return tuple(name for name in source.names if name in study.columns and study.columns[name].role in roles)
+
+
+def _described(
+    system: str, study: Study, source: Source, columns: Mapping[str, ShownColumn], complete: Sequence[str]
+) -> Description:
+    return Description(
+        system=system,
+        columns=columns,
+        sensitive=tuple(name for name in study.named(Role.SENSITIVE) if name in source.names),
+        complete=tuple(name for name in complete if name in source.names),
+        person=person_columns(study, source),
+    )
 
 
 def describe_recoding(system: str, study: Study, recoded: Recoded, columns: Sequence[ColumnRecode]) -> Description:
@@ -215,19 +193,14 @@ def describe_recoding(system: str, study: Study, recoded: Recoded, columns: Sequ
         if column.name in shown:
             labels = tuple(column.labels)
             shown[column.name] = ShownColumn("recoded", tuple(column.keys), tuple(column.groups), labels)
-    names = recoded.source.names
     order = sorted(range(len(columns)), key=lambda position: columns[position].name)
-    gone = recoded.below.listed
-    listed = None if gone is None else tuple(sorted(tuple(int(groups[i]) for i in order) for groups in gone))
-    return Description(
-        system=system,
-        columns=shown,
-        size=recoded.below.size,
-        diversity=recoded.below.diversity,
-        listed=listed,
-        sensitive=tuple(name for name in study.named(Role.SENSITIVE) if name in names),
-        complete=tuple(name for name in study.complete_columns if name in names),
-        person=person_columns(study, recoded.source),
+    below = recoded.below
+    listed = None if below.listed is None else sorted(tuple(int(groups[i]) for i in order) for groups in below.listed)
+    return replace(
+        _described(system, study, recoded.source, shown, study.complete_columns),
+        size=below.size,
+        diversity=below.diversity,
+        listed=None if listed is None else tuple(listed),
     )
 
 
@@ -243,15 +216,8 @@ def describe_classes(
         shown[column.name] = ShownColumn("boxed", column.values, (), labels, tuple(runs))
         number = {run: position for position, run in enumerate(runs)}
         numbers.append([number[run] for run in zip(plan.low[:, j].tolist(), plan.high[:, j].tolist(), strict=True)])
-    return Description(
-        system=system,
-        columns=shown,
-        sensitive=tuple(name for name in study.named(Role.SENSITIVE) if name in source.names),
-        complete=tuple(name for name in study.complete_columns if name in source.names),
-        person=person_columns(study, source),
-        division=division,
-        boxes=tuple(zip(*numbers, strict=True)),
-    )
+    described = _described(system, study, source, shown, study.complete_columns)
+    return replace(described, division=division, boxes=tuple(zip(*numbers, strict=True)))
 
 
 def describe_swaps(
@@ -276,13 +242,6 @@ def describe_disguise(
     ordered: bool = False,
 ) -> Description:
     """Return the description of a disguised file: random reports in the columns of channels, others unchanged."""
-    own = [name for channel in channels for name in channel.columns]
-    return Description(
-        system="channel",
-        columns={name: ShownColumn("disguised") for name in own} | {name: ShownColumn("kept") for name in kept},
-        sensitive=tuple(name for name in study.named(Role.SENSITIVE) if name in source.names),
-        complete=tuple(complete),
-        person=person_columns(study, source),
-        channels=tuple(channels),
-        ordered=ordered,
-    )
+    shown = {name: ShownColumn("disguised") for channel in channels for name in channel.columns}
+    shown |= {name: ShownColumn("kept") for name in kept}
+    return replace(_described("channel", study, source, shown, complete), channels=tuple(channels), ordered=ordered)

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from sfumato.base.files import sync, write_bytes, write_text
 from sfumato.base.formats import parse_json, read_json
@@ -41,6 +41,8 @@ KEY = "key"
 FORMAT = 2
 LOCK = "lock"
 INTENDED, RELEASED, WITHDRAWN = "intended", "released", "withdrawn"
+REQUIRED = {INTENDED: {"id", "folder", "source", "time"}, RELEASED: {"id"}, WITHDRAWN: {"id"}}
+SKETCHES = TypeAdapter(dict[str, Sketch])
 
 
 @dataclass(frozen=True)
@@ -133,9 +135,10 @@ class Ledger:
         ended = {str(event["id"]): str(event["event"]) for event in events if event["event"] != INTENDED}
         entries, interrupted = [], []
         for event in events:
-            if event["event"] != INTENDED or ended.get(str(event["id"])) == WITHDRAWN:
+            outcome = ended.get(str(event["id"]))
+            if event["event"] != INTENDED or outcome == WITHDRAWN:
                 continue
-            if str(event["id"]) not in ended and not Path(str(event["folder"])).exists():
+            if outcome is None and not Path(str(event["folder"])).exists():
                 interrupted.append((str(event["source"]), Path(str(event["folder"]))))
                 continue
             try:
@@ -147,34 +150,23 @@ class Ledger:
 
     def intend(self, entry: Entry) -> None:
         """Record a release that is about to receive its name."""
-        arrays: dict[str, Any] = {}
-        for number, rows in enumerate(entry.rows):
-            arrays |= {f"hashes{number}": rows.hashes, f"counts{number}": rows.counts}
         packed = io.BytesIO()
+        arrays = {f"{part}{n}": getattr(r, part) for n, r in enumerate(entry.rows) for part in ("hashes", "counts")}
         np.savez(packed, **arrays)
+        about = [{"columns": r.columns, "rows": r.rows, "distinct": r.distinct, "limit": r.limit} for r in entry.rows]
         content = {
             "format": FORMAT,
-            "sketches": {name: sketch.as_dict() for name, sketch in entry.sketches.items()},
+            "sketches": SKETCHES.dump_python(dict(entry.sketches)),
             "description": entry.description.as_dict(),
-            "rows": [
-                {"columns": r.columns, "rows": r.rows, "distinct": r.distinct, "limit": r.limit} for r in entry.rows
-            ],
+            "rows": about,
         }
         with _explained(self.folder):
             _private_folder(self.folder)
             self._keep_key()
             write_bytes(self.folder / f"{entry.id}.npz", packed.getvalue(), private=True)
             write_text(self.folder / f"{entry.id}.json", json.dumps(content, ensure_ascii=False), private=True)
-            self._append(
-                {
-                    "event": INTENDED,
-                    "id": entry.id,
-                    "time": entry.time,
-                    "folder": str(entry.folder),
-                    "system": entry.description.system,
-                    "source": entry.source,
-                }
-            )
+            line = {"event": INTENDED, "id": entry.id, "time": entry.time, "folder": str(entry.folder)}
+            self._append(line | {"system": entry.description.system, "source": entry.source})
 
     def end(self, entry: Entry, event: str, reason: str = "") -> None:
         """Record the outcome: released, or withdrawn because nothing was written or published."""
@@ -199,7 +191,7 @@ class Ledger:
             self.end(entries[name], WITHDRAWN, reason)
         return entries[name]
 
-    def _events(self) -> tuple[list[dict[str, Any]], int]:
+    def _events(self) -> tuple[list[dict[str, object]], int]:
         path = self.folder / LINES
         if not path.exists():
             return [], 0
@@ -209,10 +201,7 @@ class Ledger:
         for line in text.splitlines():
             try:
                 event = parse_json(line, LINES)
-                known = (
-                    {"id", "event"} if event["event"] in (RELEASED, WITHDRAWN) else {"id", "folder", "source", "time"}
-                )
-                if event["event"] not in (INTENDED, RELEASED, WITHDRAWN) or not known <= set(event):
+                if not REQUIRED[event["event"]] <= set(event):
                     raise ValueError
             except (InputError, ValueError, TypeError, KeyError):
                 unreadable += 1
@@ -220,7 +209,7 @@ class Ledger:
             events.append(event)
         return events, unreadable
 
-    def _entry(self, event: Mapping[str, Any]) -> Entry:
+    def _entry(self, event: Mapping[str, object]) -> Entry:
         name = str(event["id"])
         if not name.isalnum():
             raise ValueError("no name of an entry")
@@ -240,12 +229,11 @@ class Ledger:
                 for number, about in enumerate(content["rows"])
             )
         description = Description.from_dict(content["description"])
-        seen = {str(column): Sketch.from_dict(sketch) for column, sketch in content["sketches"].items()}
-        return Entry(
-            name, str(event["time"]), Path(str(event["folder"])), str(event["source"]), description, rows, seen
-        )
+        seen = SKETCHES.validate_python(content["sketches"])
+        time, folder, source = (str(event[key]) for key in ("time", "folder", "source"))
+        return Entry(name, time, Path(folder), source, description, rows, seen)
 
-    def _append(self, event: Mapping[str, Any]) -> None:
+    def _append(self, event: Mapping[str, object]) -> None:
         """Write one whole line in one call, so that lines of two processes do not mix."""
         path = self.folder / LINES
         torn = False
@@ -267,10 +255,6 @@ class Ledger:
 
 def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def new_id() -> str:
-    return secrets.token_hex(8)
 
 
 def at_the_same_time() -> InputError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -168,14 +168,6 @@ class Sketch:
     values: Mapping[str, int]
     written: Mapping[str, int]
 
-    def as_dict(self) -> dict[str, Any]:
-        return {"values": dict(self.values), "written": dict(self.written)}
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Sketch:
-        """Return the sketch in a ledger. Invalid entries raise KeyError, ValueError or TypeError."""
-        return cls(*({str(h): int(n) for h, n in given[name].items()} for name in ("values", "written")))
-
 
 def sketches(engine: Engine, source: Source, key: str) -> dict[str, Sketch]:
     """Return a sketch of every column of a source that is attached as `raw`. One scan counts all columns."""
@@ -216,22 +208,16 @@ def _alike(one: Mapping[str, int], two: Mapping[str, int]) -> tuple[float, float
     return inside, sum(min(first[h] / totals[0], second[h] / totals[1]) for h in both)
 
 
-@dataclass(frozen=True)
-class Recognized:
-    """The columns of a table that correspond to those of an earlier one, and those now written in another way."""
+def recognize(earlier: Mapping[str, Sketch], now: Mapping[str, Sketch]) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """Match the columns of an earlier table with those of a table by their values, equal names first.
 
-    columns: Mapping[str, str]
-    rewritten: tuple[str, ...]
-
-
-def recognize(earlier: Mapping[str, Sketch], now: Mapping[str, Sketch]) -> Recognized:
-    """Match the columns of an earlier table with those of a table by their values, equal names first."""
+    Return the new name of each column, and the columns that are now written in another way.
+    """
     pairs = []
-    for old, one in earlier.items():
-        for new, two in now.items():
-            inside, near = _alike(one.values, two.values)
-            if inside >= SAME:
-                pairs.append((old == new, near, old, new))
+    for (old, one), (new, two) in product(earlier.items(), now.items()):
+        inside, near = _alike(one.values, two.values)
+        if inside >= SAME:
+            pairs.append((old == new, near, old, new))
     columns: dict[str, str] = {}
     taken: set[str] = set()
     for _, _, old, new in sorted(pairs, key=lambda pair: (-pair[0], -pair[1], pair[2], pair[3])):
@@ -239,4 +225,4 @@ def recognize(earlier: Mapping[str, Sketch], now: Mapping[str, Sketch]) -> Recog
             columns[old] = new
             taken.add(new)
     rewritten = [old for old, new in columns.items() if _alike(earlier[old].written, now[new].written)[0] < SAME]
-    return Recognized(columns, tuple(rewritten))
+    return columns, tuple(rewritten)

@@ -5,12 +5,13 @@ For each column they state which labels fit each other, and which values follow 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from sfumato.base.arrays import Counts64
 from sfumato.data.engine import Engine
@@ -29,8 +30,7 @@ class Overlap:
     among `fits` that have such a value are marked in `pair_exact`. The numbers in `part` are those of the finest groups
     that are unions of groups in both groupings, so labels of different parts never fit each other. If `crossing` is
     true, some labels of one part do not fit each other, and `fits` lists the pairs that do. If `telling` is true, some
-    two labels do not fit, so the column helps to link rows. If `first_follows` is true, the first label follows from
-    the second.
+    two labels do not fit, so the column helps to link rows.
     """
 
     exact: npt.NDArray[np.bool_]
@@ -39,8 +39,16 @@ class Overlap:
     fits: Counts64
     crossing: bool
     telling: bool
-    first_follows: bool
-    second_follows: bool
+
+    @property
+    def first_follows(self) -> bool:
+        """Whether the first label follows from the second."""
+        return len(np.unique(self.fits[:, 1])) == len(self.fits)
+
+    @property
+    def second_follows(self) -> bool:
+        """Whether the second label follows from the first."""
+        return len(np.unique(self.fits[:, 0])) == len(self.fits)
 
 
 def overlap(first: Counts64, second: Counts64) -> Overlap:
@@ -56,27 +64,25 @@ def overlap(first: Counts64, second: Counts64) -> Overlap:
     pairs, pair_of, counts = np.unique(
         np.stack([first[known], second[known]], axis=1), axis=0, return_inverse=True, return_counts=True
     )
-    sizes = [dict(zip(*np.unique(side[side != NO_GROUP], return_counts=True), strict=True)) for side in (first, second)]
+    sizes = [np.bincount(side[side != NO_GROUP]) for side in (first, second)]
+    alone = (counts == 1) & (sizes[0][pairs[:, 0]] > 1) & (sizes[1][pairs[:, 1]] > 1)
     exact = np.zeros(len(first), dtype=np.bool_)
-    exact[known] = [
-        counts[pair] == 1 and sizes[0][pairs[pair, 0]] > 1 and sizes[1][pairs[pair, 1]] > 1
-        for pair in pair_of.reshape(-1)
-    ]
-    alone = np.array(
-        [n == 1 and sizes[0][a] > 1 and sizes[1][b] > 1 for (a, b), n in zip(pairs.tolist(), counts, strict=True)],
-        dtype=np.bool_,
-    )
-    part = _parts(first, second, pairs)
-    labels = [len(sizes[0]), len(sizes[1])]
+    exact[known] = alone[pair_of.reshape(-1)]
+    # The parts are the connected components of the labels. The last node is for values without a label in either.
+    shift, nodes = len(sizes[0]), len(sizes[0]) + len(sizes[1])
+    fitting = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1] + shift)), shape=(nodes + 1, nodes + 1))
+    component = connected_components(fitting, directed=False)[1].astype(np.int64)
+    other = np.where(second != NO_GROUP, second + shift, nodes)
+    # Within a part all labels fit, unless it has fewer pairs than combinations.
+    part = component[pairs[:, 0]]
+    labels = [np.bincount(part[np.unique(side, return_index=True)[1]]) for side in pairs.T]
     return Overlap(
         exact=exact,
-        pair_exact=alone,
-        part=part,
+        pair_exact=np.asarray(alone),
+        part=component[np.where(first != NO_GROUP, first, other)],
         fits=pairs.astype(np.int64),
-        crossing=_crossing(pairs, dict(zip(first.tolist(), part.tolist(), strict=True))),
-        telling=len(pairs) < labels[0] * labels[1],
-        first_follows=len(np.unique(pairs[:, 1])) == len(pairs),
-        second_follows=len(np.unique(pairs[:, 0])) == len(pairs),
+        crossing=bool(np.any(labels[0] * labels[1] != np.bincount(part))),
+        telling=len(pairs) < int(np.count_nonzero(sizes[0]) * np.count_nonzero(sizes[1])),
     )
 
 
@@ -91,54 +97,13 @@ def overlap_labels(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) 
     pairs = np.argwhere(shared > 0)
     sizes = first.sum(axis=1), second.sum(axis=1)
     alone = (shared[tuple(pairs.T)] == 1) & (sizes[0][pairs[:, 0]] > 1) & (sizes[1][pairs[:, 1]] > 1)
-    held = int((sizes[0] > 0).sum()) * int((sizes[1] > 0).sum())
-    values = first.shape[1]
-    return Overlap(
-        exact=np.zeros(values, dtype=np.bool_),
-        pair_exact=np.asarray(alone),
-        part=np.zeros(values, dtype=np.int64),
-        fits=pairs.astype(np.int64),
-        crossing=len(pairs) < held,
-        telling=len(pairs) < held,
-        first_follows=len(np.unique(pairs[:, 1])) == len(pairs),
-        second_follows=len(np.unique(pairs[:, 0])) == len(pairs),
-    )
-
-
-def _parts(first: Counts64, second: Counts64, pairs: Counts64) -> Counts64:
-    """Return for each value the connected groups of labels that fit each other."""
-    above: dict[tuple[int, int], tuple[int, int]] = {}
-
-    def top(label: tuple[int, int]) -> tuple[int, int]:
-        while above.setdefault(label, label) != label:
-            above[label] = above[above[label]]
-            label = above[label]
-        return label
-
-    for one, two in pairs.tolist():
-        above[top((1, two))] = top((0, one))
-    numbers: dict[tuple[int, int], int] = {}
-    tops = (
-        top((0, one)) if one != NO_GROUP else top((1, two)) if two != NO_GROUP else (2, 0)
-        for one, two in zip(first.tolist(), second.tolist(), strict=True)
-    )
-    return np.array([numbers.setdefault(label, len(numbers)) for label in tops], dtype=np.int64)
-
-
-def _crossing(pairs: Counts64, part_of: dict[int, int]) -> bool:
-    """Return whether a part has two labels that do not fit, so that the part alone does not decide."""
-    ones: defaultdict[int, set[int]] = defaultdict(set)
-    twos: defaultdict[int, set[int]] = defaultdict(set)
-    fitting: Counter[int] = Counter()
-    for one, two in pairs.tolist():
-        part = part_of[one]
-        ones[part].add(one)
-        twos[part].add(two)
-        fitting[part] += 1
-    return any(len(ones[part]) * len(twos[part]) != count for part, count in fitting.items())
+    some = len(pairs) < int((sizes[0] > 0).sum()) * int((sizes[1] > 0).sum())
+    nothing = np.zeros(first.shape[1], dtype=np.int64)
+    return Overlap(nothing > 0, np.asarray(alone), nothing, pairs.astype(np.int64), crossing=some, telling=some)
 
 
 ABSENT = -9
+START = {"a": "p.old = 1", "b": "1 = 1"}  # which rows the first release can have, and the second
 
 
 class SideBySide:
@@ -170,8 +135,11 @@ class SideBySide:
         self.overlaps: dict[int, Overlap] = {}
         self.made: dict[str, None] = {}
 
+    def numbers(self, sql: str) -> tuple[int, ...]:
+        return tuple(int(number or 0) for number in self.engine.rows(sql)[0])
+
     def number(self, sql: str) -> int:
-        return int(self.engine.rows(sql)[0][0] or 0)
+        return self.numbers(sql)[0]
 
     def table(self, name: str, sql: str) -> None:
         self.engine.run(f"CREATE OR REPLACE TEMP TABLE ledger_{name} AS {sql}")
@@ -196,7 +164,13 @@ class SideBySide:
     def listed(self, letters: str, numbers: Sequence[int] | range | None = None, prefix: str = "") -> list[str]:
         return [f"{prefix}{letter}{i}" for letter in letters for i in (self.span if numbers is None else numbers)]
 
-    def read(self, known: HashedRows | None, key: str) -> None:
+    def fill(self, known: HashedRows | None, key: str) -> None:
+        """Make the tables. `known` are the rows of the first release if there are new rows now."""
+        self._read(known, key)
+        self._show()
+        self._suppress()
+
+    def _read(self, known: HashedRows | None, key: str) -> None:
         """Read the relevant cells in one scan and count equal rows. Mark rows that the first release lacks."""
         cells = [f"{cell_sql(self.source, name)} AS k{i}" for i, name in enumerate(self.names)]
         cells += [f"{cell_sql(self.source, name)} AS s{i}" for i, name in enumerate(self.sensitive)]
@@ -204,13 +178,12 @@ class SideBySide:
             hashed = self.engine.hashed([cell_sql(self.source, column) for column in columns]) if columns else "0"
             cells.append(f"{hashed} AS {name}")
         for name, description in (("wa", self.first), ("wb", self.second)):
-            whole = " AND ".join(f"{cell_sql(self.source, column)} <> ''" for column in description.complete)
-            cells.append(f"CASE WHEN {whole or '1 = 1'} THEN 1 ELSE 0 END AS {name}")
+            cells.append(f"CASE WHEN {self._complete(description)} THEN 1 ELSE 0 END AS {name}")
         cells += [] if self.holder is None else [f"coalesce({self.holder}, '') AS u"]
-        keys = [*self.listed("k"), *self.listed("s", range(len(self.sensitive))), "x", "xa", "xb", "wa", "wb"]
-        keys += self.whose
-        cells += [f"q{side}" for side in self.divided]
-        keys += [f"q{side}" for side in self.divided]
+        classes = [f"q{side}" for side in self.divided]
+        cells += classes
+        sensitive = self.listed("s", range(len(self.sensitive)))
+        keys = [*self.listed("k"), *sensitive, "x", "xa", "xb", "wa", "wb", *self.whose, *classes]
         rows, hashed = self._classed(), ""
         if known is not None:
             rows, hashed = with_hashes(self.source, known.columns, key, f"{rows} AS q"), f", {HASH} AS h"
@@ -232,16 +205,19 @@ class SideBySide:
         )
         self.engine.run("CREATE OR REPLACE TEMP VIEW ledger_people AS SELECT * FROM ledger_split")
 
+    def _complete(self, description: Description) -> str:
+        """Return the condition that a row lacks no value that a release needs."""
+        return " AND ".join(f"{cell_sql(self.source, name)} <> ''" for name in description.complete) or "1 = 1"
+
     def _classed(self) -> str:
         """Return the source with the class of each row in a file that is divided into classes."""
         rows: str = "raw"
         beside: list[str] = []
         for side, description in self.divided.items():
-            if description.division is None:
+            if (division := description.division) is None:
                 continue
-            whole = " AND ".join(f"{cell_sql(self.source, column)} <> ''" for column in description.complete)
-            division, name = description.division, f"q{side}"
-            sql = classed_rows(self.engine, self.source, division, rows, name, whole or "1 = 1", beside)
+            name, whole = f"q{side}", self._complete(description)
+            sql = classed_rows(self.engine, self.source, division, rows, name, whole, beside)
             self.engine.run(f"CREATE OR REPLACE TEMP VIEW ledger_classed_{side} AS {sql}")
             rows, beside = f"ledger_classed_{side}", [*beside, name]
             labels = np.array([[NO_GROUP] * len(division.columns), *description.boxes], dtype=np.int64)
@@ -257,7 +233,7 @@ class SideBySide:
             return ""
         return f"x{side}.l{description.division.columns.index(self.names[i])}"
 
-    def show(self) -> None:
+    def _show(self) -> None:
         """Compute the groups of each person in the two files, before any record is suppressed."""
         for i, name in enumerate(self.names):
             values = [str(row[0]) for row in self.engine.rows(f"SELECT DISTINCT k{i} FROM ledger_people ORDER BY k{i}")]
@@ -268,19 +244,14 @@ class SideBySide:
                 nothing = np.zeros(len(values), dtype=np.int64)
                 sides.append(column.codes(values) if column and visible else nothing)
             overlapped = self._overlap(i, values, sides)
-            certain = [name in d.columns and d.columns[name].certain for d in (self.first, self.second)]
-            if all(certain):
+            exact = part = np.zeros(len(values), dtype=np.int64)
+            if all(name in d.columns and d.columns[name].certain for d in (self.first, self.second)):
                 self.overlaps[i] = overlapped
+                exact, part = overlapped.exact.astype(np.int64), overlapped.part
                 fits = {"a": overlapped.fits[:, 0].copy(), "b": overlapped.fits[:, 1].copy()}
                 self.engine.upload(f"ledger_fits{i}", fits | {"e": overlapped.pair_exact.astype(np.int64)})
-            exact = overlapped.exact if all(certain) else np.zeros(len(values), dtype=np.bool_)
-            part = overlapped.part if all(certain) else np.zeros(len(values), dtype=np.int64)
-            groups = {"a": sides[0], "b": sides[1], "c": part, "e": exact.astype(np.int64)}
-            self.engine.upload(f"ledger_map{i}", {"v": values, **groups})
-        known = [
-            " AND ".join(["p.old = 1", *(f"{self._shown('a', i)} >= 0" for i in self.span)]),
-            " AND ".join([*(f"{self._shown('b', i)} >= 0" for i in self.span)]) or "1 = 1",
-        ]
+            self.engine.upload(f"ledger_map{i}", {"v": values, "a": sides[0], "b": sides[1], "c": part, "e": exact})
+        known = [" AND ".join([old, *(f"{self._shown(s, i)} >= 0" for i in self.span)]) for s, old in START.items()]
         cells = ["p.n", "p.x", "p.xa", "p.xb", *self.listed("s", range(len(self.sensitive)), "p.")]
         cells += [f"p.{name}" for name in self.whose]
         cells += [f"CASE WHEN p.w{s} = 1 AND {w} THEN 1 ELSE 0 END AS w{s}" for s, w in zip("ab", known, strict=True)]
@@ -305,18 +276,17 @@ class SideBySide:
         """Return how the labels of a column overlap. `sides` are groups of values if it is not boxed."""
         if not self._boxed("a", i) and not self._boxed("b", i):
             return overlap(*sides)
-        held = []
-        for side, description, groups in zip("ab", (self.first, self.second), sides, strict=True):
-            if self._boxed(side, i):
-                held.append(description.columns[self.names[i]].holds(values))
-            else:
-                held.append(np.arange(int(groups.max(initial=0)) + 1)[:, None] == groups)
+        held = (
+            description.columns[self.names[i]].holds(values)
+            if self._boxed(side, i)
+            else np.arange(int(groups.max(initial=0)) + 1)[:, None] == groups
+            for side, description, groups in zip("ab", (self.first, self.second), sides, strict=True)
+        )
         return overlap_labels(*held)
 
-    def suppress(self) -> None:
+    def _suppress(self) -> None:
         """Compute who is in which file. Suppressed classes are counted as their release counted them."""
-        present = []
-        joins = []
+        present, joins = [], []
         for side, description in (("a", self.first), ("b", self.second)):
             numbers = [i for i in self.span if self.names[i] in description.recoded]
             if description.listed is not None:
@@ -330,10 +300,8 @@ class SideBySide:
             places = [self.sensitive.index(name) for name in description.sensitive] if description.diversity > 1 else []
             values = [f"count(DISTINCT s{j})" for j in places] or ["0"]
             least = f"least({', '.join(values)})" if len(values) > 1 else values[0]
-            self.table(
-                f"size_{side}",
-                f"SELECT {keys}, sum(n) AS n, {least} AS v FROM ledger_shown WHERE w{side} = 1 GROUP BY {keys}",
-            )
+            sized = f"SELECT {keys}, sum(n) AS n, {least} AS v FROM ledger_shown WHERE w{side} = 1 GROUP BY {keys}"
+            self.table(f"size_{side}", sized)
             on = " AND ".join(f"t.{key} = z{side}.{key}" for key in self.listed(side, numbers))
             joins.append(f"LEFT JOIN ledger_size_{side} AS z{side} ON {on}")
             gone = f"z{side}.n < {int(description.size)}"
