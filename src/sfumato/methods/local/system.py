@@ -27,7 +27,7 @@ from sfumato.methods.local.apply import apply_boxes
 from sfumato.methods.local.criteria import merged_equal
 from sfumato.methods.local.model import Cells, Classes, Labels
 from sfumato.methods.local.pages import pages_of
-from sfumato.methods.local.search import KS, model_of, plan_of, search_local
+from sfumato.methods.local.search import model_of, plan_of, search_local
 from sfumato.methods.run import Run
 from sfumato.methods.shared import BoxSystem, ratio, salt_of, with_acceptances
 from sfumato.methods.system import Abilities, Publishing
@@ -193,15 +193,7 @@ class Local(BoxSystem):
                 expected="draw, or constraints other than k",
                 remedy="leave draw out",
             )
-        front = search_local(
-            study,
-            table,
-            run,
-            ks=settings.k or KS,
-            effort=settings.effort,
-            passes=settings.passes,
-            boxes=settings.method == "boxes",
-        )
+        front = search_local(study, table, run)
         return with_margins(front, study) if settings.draw else front
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
