@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, eye_array, hstack
 
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
-from sfumato.methods.cells.patterns import Blanks, mask_costs, masks_by_cost, numbered
+from sfumato.methods.cells.patterns import Blanks, bits_of, mask_costs, masks_by_cost, numbered
 
 NODES = 20_000  # limit of the branch and bound; unlike a time limit it is the same on every machine
 TOLERANCE = 1e-6  # of the solver, where the most expensive cell costs 1
@@ -66,75 +66,31 @@ def proven(blanks: Blanks, bound: float, weights: Floats) -> bool:
 def solve(problem: Program) -> tuple[Blanks | None, float | None]:
     """Return the cheapest blanks and a lower bound; None for what does not exist or was not found within the budget.
 
-    The tolerances of the solver are absolute, so weights are scaled to a largest weight of 1.
+    The variables are the records of each tuple and mask. In the strict reading, further variables state which patterns
+    are used, and how many records of each tuple are suppressed. The tolerances of the solver are absolute, so weights
+    are scaled to a largest weight of 1.
     """
-    codes, counts, k = problem.codes, problem.counts, problem.k
-    size, columns = codes.shape
+    codes, counts = problem.codes, problem.counts
     scale = float(problem.weights.max()) or 1.0
     weights = problem.weights / scale
-    masks = masks_by_cost(columns, weights, problem.allowed)
-    held = [numbered(codes, int(mask)) for mask in masks]
-    of, which, pattern, total = [], [], [], 0
-    for mask_number, keys in enumerate(held):
-        enough = np.flatnonzero(np.bincount(keys, weights=counts)[keys] >= k)
-        of.append(enough)
-        which.append(np.full(len(enough), mask_number))
-        pattern.append(keys[enough] + total)
-        total += int(keys.max()) + 1
-    tuple_of, mask_of, pattern_of = (np.concatenate(part) for part in (of, which, pattern))
+    masks = masks_by_cost(codes.shape[1], weights, problem.allowed)
+    keys = [numbered(codes, mask) for mask in masks.tolist()]
+    enough = [np.flatnonzero(np.bincount(own, weights=counts)[own] >= problem.k) for own in keys]
+    tuple_of, mask_of = np.concatenate(enough), np.repeat(np.arange(len(masks)), [len(some) for some in enough])
     if not len(tuple_of):  # no pattern has k source records
         return None, None
-    used, number = np.unique(pattern_of, return_inverse=True)
-    number = number.reshape(-1)
-    cost = mask_costs(masks, weights)[mask_of]
-    x, y = len(tuple_of), len(used) if problem.strict else 0
-    gone = size if problem.strict else 0
-    rows: list[coo_array] = []
-    low: list[Floats] = []
-    high: list[Floats] = []
-
-    def add(row: Counts64, column: Counts64, value: Floats, least: Floats, largest: Floats) -> None:
-        rows.append(coo_array((value, (row, column)), shape=(len(least), x + y + gone)))
-        low.append(least)
-        high.append(largest)
-
-    every = np.arange(x)
-    one = np.ones(x)
-    counted = counts.astype(np.float64)
-    add(
-        np.concatenate([tuple_of, np.arange(gone)]),
-        np.concatenate([every, x + y + np.arange(gone)]),
-        np.ones(x + gone),
-        counted,
-        counted,
-    )
-    bits = ((masks[mask_of][:, None] >> np.arange(columns)) & 1).astype(np.float64)
-    at, column = np.nonzero(bits)
-    add(column, at, np.ones(len(at)), np.full(columns, -np.inf), problem.caps.astype(np.float64))
+    mask = masks[mask_of]
+    prices, upper = mask_costs(mask, weights), counts[tuple_of].astype(np.float64)
     if problem.strict:
-        add(
-            np.concatenate([number, np.arange(y)]),
-            np.concatenate([every, x + np.arange(y)]),
-            np.concatenate([one, np.full(y, -float(k))]),
-            np.zeros(y),
-            np.full(y, np.inf),
-        )
-        add(
-            np.concatenate([every, every]),
-            np.concatenate([every, x + number]),
-            np.concatenate([one, -counted[tuple_of]]),
-            np.full(x, -np.inf),
-            np.zeros(x),
-        )
-        add(np.zeros(gone, np.int64), x + y + np.arange(gone), np.ones(gone), np.zeros(1), np.array([problem.budget]))
+        first = np.cumsum([0, *(own.max() + 1 for own in keys)])[mask_of]
+        pattern_of = first + np.concatenate([own[some] for own, some in zip(keys, enough, strict=True)])
+        pattern = np.unique(pattern_of, return_inverse=True)[1].reshape(-1)
+        used = int(pattern.max()) + 1
+        prices = np.concatenate([prices, np.zeros(used), np.full(len(counts), weights.sum())])
+        upper = np.concatenate([upper, np.ones(used), counts])
+        constraints = _strict(problem, tuple_of, mask, pattern)
     else:
-        agree_row, agree_column = _agreement(held, tuple_of, mask_of)
-        add(agree_row, agree_column, np.ones(len(agree_row)), np.full(size, float(k)), np.full(size, np.inf))
-        full = np.flatnonzero(masks[mask_of] == (1 << columns) - 1)
-        add(np.zeros(len(full), np.int64), full, np.ones(len(full)), np.zeros(1), np.array([float(problem.budget)]))
-    prices = np.concatenate([cost, np.zeros(y), np.full(gone, weights.sum())])
-    upper = np.concatenate([counted[tuple_of], np.ones(y), counted[:gone] if gone else np.zeros(0)])
-    constraints = [LinearConstraint(part, least, largest) for part, least, largest in zip(rows, low, high, strict=True)]
+        constraints = _agreeing(problem, tuple_of, mask, _agreement(keys, enough))
     result = milp(
         prices,
         integrality=np.ones(len(prices), dtype=np.int64),
@@ -146,19 +102,50 @@ def solve(problem: Program) -> tuple[Blanks | None, float | None]:
     bound = None if stated is None or not np.isfinite(stated) else max(float(stated), 0.0) * scale
     if result.x is None:
         return None, bound
-    records = np.rint(result.x[:x]).astype(np.int64)
+    records = np.rint(result.x[: len(mask)]).astype(np.int64)
     kept = records > 0
-    blanks = Blanks(codes, counts, tuple_of[kept], masks[mask_of[kept]], records[kept]).merged()
+    blanks = Blanks(codes, counts, tuple_of[kept], mask[kept], records[kept]).merged()
     return blanks, None if bound is None else min(bound, cost_of(blanks, problem.weights))
 
 
-def _agreement(held: list[Counts64], tuple_of: Counts64, mask_of: Counts64) -> tuple[Counts64, Counts64]:
-    """Return the pairs of a tuple and a variable whose pattern agrees with it."""
-    rows, columns = [], []
-    for number, keys in enumerate(held):
-        some = np.flatnonzero(mask_of == number)
-        if len(some):
-            tuples, which = np.nonzero(keys[:, None] == keys[tuple_of[some]][None, :])
-            rows.append(tuples)
-            columns.append(some[which])
-    return np.concatenate(rows), np.concatenate(columns)
+def _limits(low: float | Counts64, high: float | Counts64, *blocks: coo_array, width: int = 0) -> LinearConstraint:
+    """Return constraints from blocks of coefficients, side by side; further variables up to `width` have none."""
+    matrix = hstack(blocks, format="coo")
+    matrix.resize(matrix.shape[0], max(matrix.shape[1], width))
+    return LinearConstraint(matrix, *(np.full(matrix.shape[0], end, dtype=np.float64) for end in (low, high)))
+
+
+def _strict(problem: Program, tuple_of: Counts64, mask: Counts64, pattern: Counts64) -> list[LinearConstraint]:
+    """Return the constraints of the strict reading: every used pattern has k records."""
+    counts, (size, columns) = problem.counts, problem.codes.shape
+    x, y = len(mask), int(pattern.max()) + 1
+    every, one, width = np.arange(x), np.ones(x), x + y + size
+    in_tuple = coo_array((one, (tuple_of, every)), shape=(size, x))
+    in_pattern = coo_array((one, (pattern, every)), shape=(y, x))
+    if_used = coo_array((-counts[tuple_of].astype(np.float64), (every, pattern)), shape=(x, y))
+    return [
+        _limits(counts, counts, in_tuple, coo_array((size, y)), eye_array(size)),
+        _limits(-np.inf, problem.caps, coo_array(bits_of(mask, columns).T.astype(np.float64)), width=width),
+        _limits(0.0, np.inf, in_pattern, -float(problem.k) * eye_array(y), width=width),
+        _limits(-np.inf, 0.0, eye_array(x), if_used, width=width),
+        _limits(0.0, problem.budget, coo_array((1, x + y)), coo_array(np.ones((1, size)))),
+    ]
+
+
+def _agreeing(problem: Program, tuple_of: Counts64, mask: Counts64, agrees: coo_array) -> list[LinearConstraint]:
+    """Return the constraints of (k, k)-anonymity: every tuple agrees with k released records."""
+    size, columns = problem.codes.shape
+    in_tuple = coo_array((np.ones(len(mask)), (tuple_of, np.arange(len(mask)))), shape=(size, len(mask)))
+    full = mask[None, :] == (1 << columns) - 1
+    return [
+        _limits(problem.counts, problem.counts, in_tuple),
+        _limits(-np.inf, problem.caps, coo_array(bits_of(mask, columns).T.astype(np.float64))),
+        _limits(problem.k, np.inf, agrees),
+        _limits(0.0, problem.budget, coo_array(full.astype(np.float64))),
+    ]
+
+
+def _agreement(keys: list[Counts64], enough: list[Counts64]) -> coo_array:
+    """Return by tuple and variable whether the pattern of the variable agrees with the tuple."""
+    pairs = zip(keys, enough, strict=True)
+    return hstack([coo_array((own[:, None] == own[some]).astype(np.float64)) for own, some in pairs])

@@ -264,8 +264,7 @@ def _components(blanks: Blanks, own: Counts64, rows: Counts64, row_of: Counts64,
     remaining records can take one more row. A tuple that has a row can release it in exchange.
     """
     tuples = len(blanks.counts)
-    given = np.bincount(blanks.of, weights=blanks.count, minlength=tuples).astype(np.int64)
-    over = tuples + released
+    given, over = blanks.released, tuples + released
     free, used = np.flatnonzero(blanks.counts > given), np.flatnonzero(given > 0)
     start = [own, tuples + row_of, np.full(len(free), over), used]
     end = [tuples + rows, blanks.of, free, np.full(len(used), over)]

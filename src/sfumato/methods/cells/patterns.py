@@ -39,14 +39,18 @@ class Blanks:
     def columns(self) -> int:
         return int(self.codes.shape[1])
 
+    @property
+    def released(self) -> Counts64:
+        """The number of records of each tuple that are not suppressed."""
+        return np.bincount(self.of, weights=self.count, minlength=len(self.counts)).astype(np.int64)
+
     def cost(self, weights: Floats) -> float:
         """Return the number of blank cells, each multiplied by the weight of its column."""
         return float((mask_costs(self.mask, weights) * self.count).sum())
 
     def blanked(self) -> Counts64:
         """Return the number of blank cells of each column."""
-        bits = (self.mask[:, None] >> np.arange(self.columns)) & 1
-        return np.asarray((bits * self.count[:, None]).sum(axis=0))
+        return np.asarray((bits_of(self.mask, self.columns) * self.count[:, None]).sum(axis=0))
 
     @property
     def whole(self) -> int:
@@ -102,10 +106,14 @@ class Blanks:
         return Blanks(self.codes, self.counts, pairs[:, 0].copy(), pairs[:, 1].copy(), count)
 
 
+def bits_of(masks: Counts64, columns: int) -> Counts64:
+    """Return for each mask and column whether the cell is blank, as 0 or 1."""
+    return np.asarray((masks[:, None] >> np.arange(columns)) & 1)
+
+
 def mask_costs(masks: Counts64, weights: Floats) -> Floats:
     """Return the cost per record of each mask."""
-    bits = (np.asarray(masks)[:, None] >> np.arange(len(weights))) & 1
-    return np.asarray(bits @ weights, dtype=np.float64)
+    return np.asarray(bits_of(masks, len(weights)) @ weights, dtype=np.float64)
 
 
 def numbered(codes: Codes, mask: int) -> Counts64:
@@ -189,7 +197,7 @@ def refused(tables: Sequence[Kept], k: int, *, suppresses: bool) -> UnreachableE
     nearer += [f"blanks allowed in {' or '.join(enough[:3])}"] if enough else []
     if suppresses and short < records:
         least = (short + best.removed) / (records + best.removed)
-        nearer.append(f"max_suppression from {_ceiling(least):g} on")
+        nearer.append(f"max_suppression from {np.ceil(least * 1000 - 1e-9) / 1000:g} on")  # so that the records fit
     keep = "keeps its cells" if len(columns) == 1 else "keep their cells"
     return UnreachableError(
         f"{shortened(columns)} {keep}, and {short:,} of {counted(records, 'record')} have values there that fewer than "
@@ -197,8 +205,3 @@ def refused(tables: Sequence[Kept], k: int, *, suppresses: bool) -> UnreachableE
         expected="cells that may be blanked until k records agree",
         remedy="; or ".join(nearer) or "fewer columns that keep their cells",
     )
-
-
-def _ceiling(share: float) -> float:
-    """Return a share rounded up, so that the records fit into it."""
-    return float(np.ceil(share * 1000 - 1e-9) / 1000)

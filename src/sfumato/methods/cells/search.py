@@ -6,18 +6,16 @@ released as one label, a run of the column's ordered values. So blanks and group
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import groupby
 
 import numpy as np
 
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.data.settings import Role
-from sfumato.errors import StudyError, UnreachableError, counted, nearest, shortened
+from sfumato.errors import StudyError, UnreachableError, nearest, shortened
 from sfumato.front import Front, Objective, Point, numbered
 from sfumato.measures.registry import GENERAL_LOSS, K
 from sfumato.measures.suppression import budget
@@ -31,19 +29,18 @@ from sfumato.methods.cells.matching import (
     source_support,
     without_needless,
 )
-from sfumato.methods.cells.patterns import Blanks, Kept, refused
+from sfumato.methods.cells.patterns import Blanks, Kept, bits_of, refused
 from sfumato.methods.registry import system_named
 from sfumato.methods.run import Run, Series
+from sfumato.methods.shared import K_AND_LOSS, KeptState, best_for_each_k, reachable_ks
 from sfumato.methods.system import check_weights
-from sfumato.plans.boxes import BoxPlan
+from sfumato.plans.boxes import BoxPlan, Span
 from sfumato.plans.recodings import RecodingPlan
 from sfumato.plans.segments import segments_of
 from sfumato.release.policy import MATCHING_K
 from sfumato.study import Study
 from sfumato.tables.domain import domain_of
 from sfumato.tables.frequency import FrequencyTable, value_counts
-
-Span = tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,15 +96,12 @@ def bases_of(study: Study, table: FrequencyTable) -> list[Base]:
     searched = study.with_search(system=settings.after).with_search(
         max_suppression=0.0, constraints={}, objectives=(K.name, GENERAL_LOSS.name)
     )
-    front: Front = system_named(settings.after).search(searched, Run(), table)
+    front = system_named(settings.after).search(searched, Run(), table)
     points = [point for point in front.points if point.loss > 0]
-    chosen = (
-        sorted({round(i) for i in np.linspace(0, len(points) - 1, min(settings.bases, len(points)))}) if points else []
-    )
-    for at in chosen:
-        base = plan_groups(f"{settings.after} point {points[at].id}", table, points[at].recoding_plan)
-        bases += [] if base is None else [base]
-    return bases
+    places = {round(i) for i in np.linspace(0, len(points) - 1, min(settings.bases, len(points)))}
+    named = ((f"{settings.after} point {points[at].id}", points[at].recoding_plan) for at in sorted(places))
+    groups = (plan_groups(name, table, plan) for name, plan in named)
+    return [*bases, *(base for base in groups if base is not None)]
 
 
 def grouped_table(table: FrequencyTable, base: Base, inside: Flags) -> tuple[FrequencyTable, Counts64]:
@@ -195,10 +189,9 @@ class Solution:
 
 def _loss(base: Base, blanks: Blanks, weights: Floats) -> float:
     """Return the loss of the released records: a blank loses its cell, a group its share."""
-    bits = (blanks.mask[:, None] >> np.arange(blanks.columns)) & 1
     total = 0.0
-    for j, weight in enumerate(weights):
-        lost = np.where(bits[:, j] == 1, 1.0, base.losses[j][blanks.codes[blanks.of, j]])
+    for j, (weight, blank) in enumerate(zip(weights, bits_of(blanks.mask, blanks.columns).T, strict=True)):
+        lost = np.where(blank == 1, 1.0, base.losses[j][blanks.codes[blanks.of, j]])
         total += float(weight) * float((lost * blanks.count).sum())
     return total
 
@@ -249,19 +242,8 @@ def persons_in(table: FrequencyTable, plan: BoxPlan) -> tuple[int, int]:
 def privacy_objective(reading: str, points: Sequence[Point]) -> Objective:
     """Return the privacy objective of a reading: k by matching, or pair by pair where matching was not computed."""
     if reading != AGREEING:
-        return Objective(K.name, "max")
+        return K_AND_LOSS[0]
     return MATCHED if all(MATCHING_K in point.values for point in points) else PAIRWISE
-
-
-def non_dominated(points: Sequence[Point], privacy: Objective) -> list[Point]:
-    """Return the points that no point of higher k dominates; only the values of the objectives are kept."""
-    names = (privacy.name, GENERAL_LOSS.name)
-    points = [replace(point, values={name: point.values[name] for name in names}) for point in points]
-    kept: list[Point] = []
-    for point in sorted(points, key=lambda p: (-p.values[privacy.name], p.loss)):
-        if not kept or point.loss < kept[-1].loss - 1e-12:
-            kept.append(point)
-    return kept
 
 
 def plan_of(table: FrequencyTable, base: Base, blanks: Blanks) -> BoxPlan:
@@ -273,7 +255,7 @@ def plan_of(table: FrequencyTable, base: Base, blanks: Blanks) -> BoxPlan:
         groups = blanks.codes[t]
         spans = (ends[j] if mask >> j & 1 else base.spans[j][groups[j]] for j in range(blanks.columns))
         owner.append(names.setdefault(tuple(spans), len(names)))
-    left = blanks.counts - np.bincount(blanks.of, weights=blanks.count, minlength=len(blanks.counts)).astype(np.int64)
+    left = blanks.counts - blanks.released
     merged: dict[tuple[int, int], int] = {}
     for t, own, count in zip(blanks.of.tolist(), owner, blanks.count.tolist(), strict=True):
         merged[t, own] = merged.get((t, own), 0) + count
@@ -296,42 +278,32 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
     allowed, caps = _limits(study, table)
     weights = np.array(study.weights_for(table))
     segments_of(study, table)  # raises before the search what publication would refuse
-    least = math.ceil(study.search.constraints.get(K.name, 1.0) - 1e-9)
-    persons = int(table.rows if table.units is None else table.units.number)
-    ks = sorted({max(k, least) for k in settings.k if max(k, least) <= persons})
-    if not ks:
-        raise UnreachableError(
-            f"the table has {counted(persons, 'record' if table.units is None else 'person')}, fewer than "
-            f"k = {max(min(settings.k), least)}",
-            expected=f"k up to {persons}",
-        )
+    ks = reachable_ks(settings.k, study, table)
     solutions: list[Solution] = []
-    kept: list[Kept] = []
+    whole: list[Kept] = []
     bases = bases_of(study, table)
-    checkpoint = run.kept(study, table.fingerprint)
-    run.series = None if checkpoint is None else Series(checkpoint, run.resume)
+    kept = KeptState(run, study, table)
+    run.series = None if kept.state is None else Series(kept.state, run.resume)
     for number, base in enumerate(bases):
         problem = Problem(study, table, base, weights, allowed, caps)
-        kept.append(problem.kept)
-        reached = [k for k in ks if kept[-1].reaches(k)]
+        whole.append(problem.kept)
+        reached = [k for k in ks if whole[-1].reaches(k)]
         solutions += problem.strict(run, reached) if settings.reading == "strict" else problem.agreeing(run, reached)
         if run.stopped or run.tell(number + 1, len(bases)):
             break
-    if checkpoint is not None and run.series is not None:
-        if run.stopped:
-            checkpoint.save(partial(dict, run.series.parts), now=True)
-        else:
-            checkpoint.remove()
-    if not any(one.reaches(ks[0]) for one in kept):
-        raise refused(kept, ks[0], suppresses=settings.reading == "strict")
+    kept.end(lambda: {} if run.series is None else run.series.parts, run.stopped)
+    if not any(one.reaches(ks[0]) for one in whole):
+        raise refused(whole, ks[0], suppresses=settings.reading == "strict")
     if not solutions:
         raise UnreachableError(
             "no way was found to blank cells within the limits",
             expected="a smaller k, more records suppressed (strict) or blank (agreeing), or fewer columns under never",
         )
     found = [point_of(study, table, one, weights) for one in solutions]
-    objectives = (privacy_objective(settings.reading, found), Objective(GENERAL_LOSS.name, "min"))
-    points = non_dominated(found, objectives[0])
+    objectives = (privacy_objective(settings.reading, found), K_AND_LOSS[1])
+    names = [objective.name for objective in objectives]
+    best = best_for_each_k(found, lambda point: point.values[names[0]], lambda point: point.loss)
+    points = [replace(point, values={name: point.values[name] for name in names}) for point in best]
     return Front(
         study,
         objectives,
@@ -348,7 +320,6 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
         + ", ".join(dict.fromkeys(one.method for one in solutions))
         + (f", after {len(bases) - 1} recodings and none" if len(bases) > 1 else "")
         + f", seed {study.search.seed}",
-        tuples=table.tuples,
         units=None if table.units is None else table.units.number,
     )
 
@@ -524,10 +495,8 @@ class Problem:
         efforts = sorted({0, self.study.cells.effort}) if left else []
         strict = [one for effort in efforts for one in self.by_boxes(run, left, effort)]
         for k in left:
-            bounded, first = (
-                programs[k],
-                source_support(self.base.codes, self.table.counts, k, weights, self.allowed),
-            )
+            bounded = programs[k]
+            first = source_support(self.base.codes, self.table.counts, k, weights, self.allowed)
             classes = [one.blanks for one in strict if one.k >= k]
             if first is None or not classes:
                 continue
