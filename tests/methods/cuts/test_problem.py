@@ -13,7 +13,8 @@ from sfumato.measures.classes import classify
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import suppress_planned, suppress_within
 from sfumato.methods.cuts import kernels
-from sfumato.methods.cuts.problem import RULES, CutProblem
+from sfumato.methods.cuts.kernels import RULES
+from sfumato.methods.cuts.problem import CutProblem
 from sfumato.methods.cuts.space import CutSpace
 from sfumato.plans.recodings import CutPlan
 from sfumato.tables.domain import domain_of

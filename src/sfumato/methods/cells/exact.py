@@ -124,10 +124,10 @@ def _strict(problem: Program, tuple_of: Counts64, mask: Counts64, pattern: Count
     in_pattern = coo_array((one, (pattern, every)), shape=(y, x))
     if_used = coo_array((-counts[tuple_of].astype(np.float64), (every, pattern)), shape=(x, y))
     return [
-        _limits(counts, counts, in_tuple, coo_array((size, y)), eye_array(size)),
+        _limits(counts, counts, in_tuple, coo_array((size, y)), eye_array(size, format="coo")),
         _limits(-np.inf, problem.caps, coo_array(bits_of(mask, columns).T.astype(np.float64)), width=width),
-        _limits(0.0, np.inf, in_pattern, -float(problem.k) * eye_array(y), width=width),
-        _limits(-np.inf, 0.0, eye_array(x), if_used, width=width),
+        _limits(0.0, np.inf, in_pattern, -float(problem.k) * eye_array(y, format="coo"), width=width),
+        _limits(-np.inf, 0.0, eye_array(x, format="coo"), if_used, width=width),
         _limits(0.0, problem.budget, coo_array((1, x + y)), coo_array(np.ones((1, size)))),
     ]
 

@@ -21,37 +21,13 @@ from sfumato.measures.measure import CutFigures, Form, Goal, Measure
 from sfumato.measures.registry import GENERAL_LOSS, K, known_measures
 from sfumato.measures.suppression import suppress_below, suppress_diversity_below, suppress_within
 from sfumato.measures.units import CONSTRAINT, MEASURED, OBJECTIVE, releases_of
-from sfumato.methods.cuts.kernels import (
-    BELOW_LIMIT,
-    BELOW_MEAN,
-    KEPT_COST,
-    LEAST_DIVERSITY,
-    LEAST_SIZE,
-    NONE,
-    PRINTED_K,
-    PRINTED_L,
-    PROPERTY_SUM,
-    SAFE,
-    SUPPRESSED,
-    WITHIN,
-    Table,
-    evaluate,
-    sweep,
-)
+from sfumato.methods.cuts import kernels
+from sfumato.methods.cuts.kernels import LEAST_DIVERSITY, LEAST_SIZE, RULES, SAFE, Table
 from sfumato.methods.cuts.rebuild import descend
 from sfumato.methods.cuts.space import CutSpace, Layout, Moves
 from sfumato.plans.segments import Bits
 from sfumato.tables.frequency import FrequencyTable, Packed, pack
 
-RULES = {
-    "none": NONE,
-    "within": WITHIN,
-    "below_mean": BELOW_MEAN,
-    "demanded": BELOW_LIMIT,
-    "safe": SAFE,
-    "printed_k": PRINTED_K,
-    "printed_l": PRINTED_L,
-}
 Part = TypeVar("Part")
 Made = TypeVar("Made")
 TALLY = 1 << 16
@@ -98,7 +74,6 @@ class CutProblem:
         space: CutSpace,
         rule: str,
         budget: int = 0,
-        *,
         by_diversity: bool = False,
         least_size: int = 0,
         weights: Mapping[str, float] | None = None,
@@ -109,14 +84,17 @@ class CutProblem:
         self.records = table.records
         self.weights = np.array([(weights or {}).get(name, 1.0) for name in table.columns])
         self.layout = Layout.of(space)
-        diverse = by_diversity or RULES[rule] >= SAFE
+        diverse = by_diversity or RULES.index(rule) >= SAFE
         if by_diversity and table.special:
             raise StudyError(
                 "the number of sensitive values decides what is suppressed, and some of them are harmless or missing",
                 expected="a search with k as an objective, and distinct_l under constraints or as another objective",
             )
         self.units = UnitTable.of(table, space, diverse)
-        self.levels = self._levels() if RULES[rule] >= SAFE else 1
+        self.levels = 1  # one more than the most sensitive values that a class can have
+        if RULES.index(rule) >= SAFE:
+            values = [bits_of(held.domain)[held.domain.counts > 0] for held in table.sensitive.values()]
+            self.levels += min(len(np.unique(bits[bits >= 0])) for bits in values)
 
     @cached_property
     def scale(self) -> float:
@@ -133,7 +111,7 @@ class CutProblem:
         chunks = np.array_split(bits, max(min(self.threads, len(bits) // 8), 1))
 
         def some(part: Bits) -> Table:
-            return evaluate(np.ascontiguousarray(part), *self._given)
+            return kernels.evaluate(np.ascontiguousarray(part), *self._given)
 
         return np.concatenate(self._each(some, chunks))
 
@@ -142,7 +120,7 @@ class CutProblem:
 
         def one(moves: Moves) -> Table:
             changes = (moves.column, moves.low, moves.high, moves.begin, moves.ends, ROOM)
-            return sweep(*(moves.bits, *self._given, *changes))
+            return kernels.sweep(*(moves.bits, *self._given, *changes))
 
         return self._each(one, parents)
 
@@ -179,11 +157,12 @@ class CutProblem:
 
     def losses(self, figures: Table) -> tuple[Floats, Floats]:
         """Return generalization and suppression loss as shares of d·N, infinite for infeasible variants."""
-        fits = figures[..., KEPT_COST] >= 0
+        cost, suppressed = figures[..., kernels.KEPT_COST], figures[..., kernels.SUPPRESSED]
+        fits = cost >= 0
         if self.rule == "demanded":
-            fits &= figures[..., SUPPRESSED] <= self.budget
-        general = np.where(fits, figures[..., KEPT_COST] / self.scale / self.full, np.inf)
-        gone = np.where(fits, figures[..., SUPPRESSED] / self.records, np.inf)
+            fits &= suppressed <= self.budget
+        general = np.where(fits, cost / self.scale / self.full, np.inf)
+        gone = np.where(fits, suppressed / self.records, np.inf)
         return general, gone
 
     @cached_property
@@ -208,20 +187,12 @@ class CutProblem:
             unit,
             leaves,
             price,
-            RULES[self.rule],
+            RULES.index(self.rule),
             self.by_diversity,
             self.least_size if self.rule == "demanded" else self.budget,
             self.records,
             self.levels,
             limit + 1,
-        )
-
-    def _levels(self) -> int:
-        """Return one more than the most sensitive values that a class can have."""
-        return 1 + min(
-            len(np.unique(places[places >= 0]))
-            for values in self.table.sensitive.values()
-            for places in [bits_of(values.domain)[values.domain.counts > 0]]
         )
 
     def _each(self, function: Callable[[Part], Made], parts: list[Part]) -> list[Made]:
@@ -259,7 +230,7 @@ class FiguredCuts:
         counted = CutFigures(
             least_size=figures[..., LEAST_SIZE].astype(np.float64),
             least_distinct=figures[..., LEAST_DIVERSITY].astype(np.float64),
-            mean=figures[..., PROPERTY_SUM] / self.problem.records,
+            mean=figures[..., kernels.PROPERTY_SUM] / self.problem.records,
             generalized=general,
             suppressed=gone,
             full=self.problem.full,
@@ -323,11 +294,6 @@ class UnitCuts(MeasuredCuts):
     A unit may have records in several classes, so sizes are no sums over tuples, and each candidate is counted anew.
     """
 
-    @staticmethod
-    def answers(goals: Sequence[Goal]) -> bool:
-        """Return whether the measures of some goals are size and general loss."""
-        return all(goal.measure.name in (K.name, GENERAL_LOSS.name) for goal in goals)
-
     def values(self, bits: Bits) -> Floats:
         problem, table = self.problem, self.problem.table
         mode = {"demanded": CONSTRAINT, "within": OBJECTIVE}.get(problem.rule, MEASURED)
@@ -338,7 +304,9 @@ class UnitCuts(MeasuredCuts):
         found = np.array(rows, dtype=np.int64).reshape(len(bits), 3 + len(table.domains))
         k, units, records, hidden = found[:, 0], found[:, 1], found[:, 2], found[:, 3:]
         leaves = np.maximum(np.array([domain.leaves for domain in table.domains]) - 1, 1)
-        whole = np.array([self._covered(one) for one in bits]).reshape(len(bits), len(table.domains))
+        recodings = [zip(self._margins, problem.space.recoding(one), strict=True) for one in bits]
+        covered = [[int(margin @ part.covers[part.groups]) for margin, part in recoding] for recoding in recodings]
+        whole = np.array(covered).reshape(len(bits), len(table.domains))  # sums of leaves without suppression
         lost = (whole - hidden - (table.records - records)[:, None]) / leaves @ problem.weights
         loss = lost + records * problem.weights.sum()
         known = {K.name: k.astype(np.float64), GENERAL_LOSS.name: loss}
@@ -346,13 +314,9 @@ class UnitCuts(MeasuredCuts):
         values[(units > problem.budget) & (mode == CONSTRAINT)] = np.nan
         return values[:, None, :]
 
-    def _covered(self, bits: Bits) -> list[int]:
-        """Return the sum of leaves under the labels of each column without suppression."""
-        recoding = self.problem.space.recoding(bits)
-        return [int(counts @ part.covers[part.groups]) for counts, part in zip(self._margins, recoding, strict=True)]
-
     @cached_property
     def _margins(self) -> list[Counts64]:
+        """The records with each value of each column."""
         table = self.problem.table
         return [
             np.bincount(codes, weights=table.counts, minlength=len(domain.labels)).astype(np.int64)

@@ -18,6 +18,7 @@ from sfumato.base.arrays import Counts64, Flags, Floats
 from sfumato.base.compiled import compiled
 from sfumato.plans.recodings import ColumnRecoding, CutPlan, Recoding, at_level
 from sfumato.plans.segments import Bits, Segment, segment_of
+from sfumato.study import ColumnSettings
 from sfumato.tables.domain import span_share
 from sfumato.tables.frequency import FrequencyTable
 
@@ -29,15 +30,10 @@ class CutSpace:
     segments: tuple[Segment, ...]
 
     @classmethod
-    def of(
-        cls,
-        table: FrequencyTable,
-        constrained: Mapping[str, bool | None] | None = None,
-        breaks: Mapping[str, Sequence[float] | None] | None = None,
-    ) -> CutSpace:
+    def of(cls, table: FrequencyTable, columns: Mapping[str, ColumnSettings] | None = None) -> CutSpace:
         """Return the space of a table. By default a column with a hierarchy is cut along it."""
-        along, at = constrained or {}, breaks or {}
-        return cls(tuple(segment_of(domain, along.get(domain.name), at.get(domain.name)) for domain in table.domains))
+        given = [(domain, (columns or {}).get(domain.name)) for domain in table.domains]
+        return cls(tuple(segment_of(d, *((c.constrained, c.breaks) if c else (None, None))) for d, c in given))
 
     @cached_property
     def first(self) -> Counts64:
