@@ -295,9 +295,9 @@ class CutSearch:
         nodes = np.prod([float(domain.hierarchy.height + 1) for domain in self.table.domains])
         settings, demanded = self.settings, self.asked.rule == "demanded"
         privacy = [goal.measure.name for goal in self.objective_goals if goal.measure.kind == "privacy" and self.fast]
-        objectives = (
-            [o.name for o in self.asked.objectives] if demanded else [*(privacy or [K.name]), GENERAL_LOSS.name]
-        )
+        objectives = [*(privacy or [K.name]), GENERAL_LOSS.name]
+        if demanded:
+            objectives = [objective.name for objective in self.asked.objectives]
         large = "best_first" if demanded and len(objectives) == 1 else "pbg_ea"
         search = SearchSettings.model_validate(
             settings.model_dump(include={"max_suppression", "weights", "seed", "threads"})
