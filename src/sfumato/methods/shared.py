@@ -11,11 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+
 from sfumato.base.progress import recording, stage
 from sfumato.base.text import number, number_or_infinity, percent
 from sfumato.errors import UnreachableError, counted
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import GENERAL_LOSS, K
+from sfumato.measures.units import class_table
 from sfumato.methods.run import Parts, Run, Searcher
 from sfumato.methods.system import Abilities, Publishing, Verdict, check_measures
 from sfumato.plans.boxes import BoxPlan
@@ -146,6 +149,15 @@ def best_for_each_k(
         if not kept or loss_of(item) < loss_of(kept[-1]) - 1e-12:
             kept.append(item)
     return kept
+
+
+def persons_in(table: FrequencyTable, plan: BoxPlan) -> tuple[int, int]:
+    """Return the fewest persons in a class of a plan with undivided tuples, and the persons with a suppressed row."""
+    owner = np.full(table.tuples, -1, dtype=np.int64)
+    of, classes, _ = np.array(plan.members, dtype=np.int64).reshape(-1, 3).T
+    owner[of] = classes
+    measured = class_table(table, owner, len(plan.labels), ())
+    return int(measured.size[measured.kept].min()), measured.suppressed_units
 
 
 class KeptState:

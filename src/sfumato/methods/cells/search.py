@@ -19,7 +19,6 @@ from sfumato.errors import StudyError, UnreachableError, nearest, shortened
 from sfumato.front import Front, Objective, Point, numbered
 from sfumato.measures.registry import GENERAL_LOSS, K
 from sfumato.measures.suppression import budget
-from sfumato.measures.units import class_table
 from sfumato.methods.cells.exact import Program, comparable, proven, solve, variables
 from sfumato.methods.cells.matching import (
     counted_by_matching,
@@ -32,7 +31,7 @@ from sfumato.methods.cells.matching import (
 from sfumato.methods.cells.patterns import Blanks, Kept, bits_of, refused
 from sfumato.methods.registry import system_named
 from sfumato.methods.run import Run, Series
-from sfumato.methods.shared import K_AND_LOSS, KeptState, best_for_each_k, reachable_ks
+from sfumato.methods.shared import K_AND_LOSS, KeptState, best_for_each_k, persons_in, reachable_ks
 from sfumato.methods.system import check_weights
 from sfumato.plans.boxes import BoxPlan, Span
 from sfumato.plans.recodings import RecodingPlan
@@ -230,15 +229,6 @@ def point_of(study: Study, table: FrequencyTable, one: Solution, weights: Floats
     return Point(0, values, cost / full, gone, plan, bound, details, persons)
 
 
-def persons_in(table: FrequencyTable, plan: BoxPlan) -> tuple[int, int]:
-    """Return the fewest persons in a class of a plan with undivided tuples, and the persons with a suppressed row."""
-    owner = np.full(table.tuples, -1, dtype=np.int64)
-    of, classes, _ = np.array(plan.members, dtype=np.int64).reshape(-1, 3).T
-    owner[of] = classes
-    measured = class_table(table, owner, len(plan.labels), ())
-    return int(measured.size[measured.kept].min()), measured.suppressed_units
-
-
 def privacy_objective(reading: str, points: Sequence[Point]) -> Objective:
     """Return the privacy objective of a reading: k by matching, or pair by pair where matching was not computed."""
     if reading != AGREEING:
@@ -379,7 +369,7 @@ class Problem:
     def program(self, k: int) -> Solution | None:
         """Solve the integer program if it is small enough, rows are persons and classes have no other constraints."""
         study, table, settings = self.study, self.table, self.study.cells
-        if table.units is not None or table.households is not None:
+        if table.counts_units:
             return None
         if variables(len(table.columns), table.tuples) > settings.exact or set(study.search.constraints) - {K.name}:
             return None

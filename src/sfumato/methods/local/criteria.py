@@ -113,11 +113,16 @@ def _until_met(current: Classes, table: FrequencyTable, k: int, limits: Limits, 
 
 
 def _failing(classes: Classes, table: FrequencyTable, k: int, limits: Limits) -> Flags:
-    counted = measured(classes, table)
-    fails = counted.size[: len(classes.rows)] < k
+    released = measured(classes, table)
+    return ((released.size < k) | violating(limits, released))[: len(classes.rows)]
+
+
+def violating(limits: Limits, released: ClassTable) -> Flags:
+    """Return the classes that violate a limit."""
+    fails: Flags = np.zeros(len(released.size), dtype=np.bool_)
     for chosen, limit in limits:
-        fails |= failing(chosen, limit, counted)[: len(fails)]
-    return np.asarray(fails)
+        fails |= failing(chosen, limit, released)
+    return fails
 
 
 def _joined(classes: Classes, table: FrequencyTable, fails: Flags, budget: int) -> Classes | None:

@@ -308,7 +308,7 @@ class LocalSearch:
 
     def _satisfying(self, classes: Classes, k: int) -> Classes | None:
         """Return classes that satisfy the criteria, in which equal boxes are one class."""
-        if not self.limits and self.table.units is None and self.table.households is None:
+        if not self.limits and not self.table.counts_units:
             return merged_equal(classes)
         return feasible(classes, self.table, k, self.limits, self.allowed)
 

@@ -159,7 +159,7 @@ def with_margins(front: Front, study: Study) -> Front:
         details = dict(point.details)
         if "ratio" in details:
             details["ratio"] = details["ratio"] * more
-        points.append(Point(point.id, values, loss, point.suppressed, point.plan, point.bound, details))
+        points.append(replace(point, values=values, loss=loss, details=details))
     return replace(front, points=tuple(points))
 
 
@@ -181,7 +181,7 @@ class Local(BoxSystem):
 
     def front_of(self, study: Study, table: FrequencyTable, run: Run) -> Front:
         settings = study.local
-        if settings.draw and (table.units is not None or table.households is not None):
+        if settings.draw and table.counts_units:
             raise StudyError(
                 "draw under [local] where rows belong to persons or households: it moves single rows between classes",
                 expected="draw where rows are persons, or no draw",
