@@ -15,8 +15,7 @@ from tests.release.fronts import ANYTHING
 import sfumato as sf
 from sfumato.errors import DataError, HierarchyError, UnreachableError
 from sfumato.front import Front
-from sfumato.methods.cells.exact import proven
-from sfumato.methods.cells.patterns import Blanks
+from sfumato.methods.cells.patterns import Blanks, proven
 from sfumato.methods.cells.search import Problem, original_values
 from sfumato.methods.cells.system import bound_sentence
 

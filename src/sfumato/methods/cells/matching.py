@@ -173,15 +173,14 @@ def possible(blanks: Blanks) -> Possible | None:
     if len(np.unique(blanks.mask)) * tuples > MOST_WORK:
         return None
     row_of, released = _rows(blanks)
-    pairs: list[tuple[Counts64, Counts64]] = []
+    pairs = [np.zeros((2, 0), np.int32)]
     edges = 0
     for own, rows in _agreeing(blanks, row_of):
         edges += len(own)
         if edges > MOST_EDGES:
             return None
-        pairs.append((own.astype(np.int32), rows.astype(np.int32)))
-    own = np.concatenate([pair[0] for pair in pairs]) if pairs else np.zeros(0, np.int32)
-    rows = np.concatenate([pair[1] for pair in pairs]) if pairs else np.zeros(0, np.int32)
+        pairs.append(np.stack([own, rows]).astype(np.int32))
+    own, rows = np.concatenate(pairs, axis=1)
     del pairs
     part = _components(blanks, own, rows, row_of, len(released))
     joined = part[own] == part[tuples + rows]
@@ -238,9 +237,8 @@ def _rows(blanks: Blanks) -> tuple[Counts64, Counts64]:
     """Return the number of the released row of each entry, and the number of records with each row."""
     row_of = np.zeros(len(blanks.of), dtype=np.int64)
     total = 0
-    for mask in np.unique(blanks.mask).tolist():
-        some = blanks.mask == mask
-        present, number = np.unique(numbered(blanks.codes, mask)[blanks.of[some]], return_inverse=True)
+    for some, keys in blanks.by_mask():
+        present, number = np.unique(keys[blanks.of[some]], return_inverse=True)
         row_of[some] = number.reshape(-1) + total
         total += len(present)
     return row_of, np.bincount(row_of, weights=blanks.count, minlength=total).astype(np.int64)
@@ -248,9 +246,7 @@ def _rows(blanks: Blanks) -> tuple[Counts64, Counts64]:
 
 def _agreeing(blanks: Blanks, row_of: Counts64) -> Iterator[tuple[Counts64, Counts64]]:
     """Yield pairs of a tuple and a row that agree with each other, mask by mask."""
-    for mask in np.unique(blanks.mask).tolist():
-        keys = numbered(blanks.codes, mask)
-        some = blanks.mask == mask
+    for some, keys in blanks.by_mask():
         row = np.full(int(keys.max(initial=0)) + 1, -1, dtype=np.int64)
         row[keys[blanks.of[some]]] = row_of[some]
         own = np.flatnonzero(row[keys] >= 0)

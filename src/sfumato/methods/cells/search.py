@@ -19,7 +19,6 @@ from sfumato.errors import StudyError, UnreachableError, nearest, shortened
 from sfumato.front import Front, Objective, Point, numbered
 from sfumato.measures.registry import GENERAL_LOSS, K
 from sfumato.measures.suppression import budget
-from sfumato.methods.cells.exact import Program, comparable, proven, solve, variables
 from sfumato.methods.cells.matching import (
     counted_by_matching,
     enough_possible,
@@ -28,7 +27,7 @@ from sfumato.methods.cells.matching import (
     source_support,
     without_needless,
 )
-from sfumato.methods.cells.patterns import Blanks, Kept, bits_of, refused
+from sfumato.methods.cells.patterns import Blanks, Kept, Program, bits_of, comparable, proven, refused, solve
 from sfumato.methods.registry import system_named
 from sfumato.methods.run import Run, Series
 from sfumato.methods.shared import K_AND_LOSS, KeptState, best_for_each_k, persons_in, reachable_ks
@@ -371,7 +370,7 @@ class Problem:
         study, table, settings = self.study, self.table, self.study.cells
         if table.counts_units:
             return None
-        if variables(len(table.columns), table.tuples) > settings.exact or set(study.search.constraints) - {K.name}:
+        if table.tuples << len(table.columns) > settings.exact or set(study.search.constraints) - {K.name}:
             return None
         if not comparable(self.weights):
             return None
