@@ -88,6 +88,18 @@ class Blanks:
             released += rows[keys]
         return source, released
 
+    @property
+    def agreeing_k(self) -> int:
+        """The k of (k, k)-anonymity, pair by pair."""
+        source, released = self.agreeing()
+        return int(min(source.min(), released.min()))
+
+    def details(self, names: Sequence[str]) -> dict[str, object]:
+        """Return the details of a point: the blank cells, those of each column, and records without a value."""
+        blanked = self.blanked().tolist()
+        each = dict(zip(names, blanked, strict=True))
+        return {"cells": sum(blanked), "blanked": each, "blank_records": self.whole}
+
     def matching(self) -> int | None:
         """Return the least number of released records that match one of them if a blank matches anything.
 

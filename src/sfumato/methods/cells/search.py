@@ -7,6 +7,7 @@ released as one label, a run of the column's ordered values. So blanks and group
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -203,21 +204,13 @@ def point_of(study: Study, table: FrequencyTable, one: Solution, weights: Floats
     plan, persons = plan_of(table, one.base, blanks), None
     figures: dict[str, int | None]
     if table.units is None:
-        source, released = blanks.agreeing()
-        agreed = int(min(source.min(), released.min()))
-        figures = {K.name: int(blanks.sizes().min()), AGREEING: agreed, "matching": blanks.matching()}
+        figures = {K.name: int(blanks.sizes().min()), AGREEING: blanks.agreeing_k, "matching": blanks.matching()}
     else:
         k, persons = persons_in(table, plan)
         figures = {K.name: k}
     if study.cells.reading == AGREEING:
         figures |= counted_by_matching(blanks)
-    details = {
-        "method": one.method,
-        "cells": int(blanks.blanked().sum()),
-        "blanked": dict(zip(table.columns, blanks.blanked().tolist(), strict=True)),
-        "blank_records": blanks.whole,
-        "readings": figures,
-    }
+    details = {"method": one.method, **blanks.details(table.columns), "readings": figures}
     details |= {"after": one.base.name} if one.base.name else {}
     bound = None if one.bound is None else min(one.bound, cost)  # the solver adds up costs in another order
     if bound is not None and bound > 0:
@@ -245,9 +238,9 @@ def plan_of(table: FrequencyTable, base: Base, blanks: Blanks) -> BoxPlan:
         spans = (ends[j] if mask >> j & 1 else base.spans[j][groups[j]] for j in range(blanks.columns))
         owner.append(names.setdefault(tuple(spans), len(names)))
     left = blanks.counts - blanks.released
-    merged: dict[tuple[int, int], int] = {}
+    merged: Counter[tuple[int, int]] = Counter()
     for t, own, count in zip(blanks.of.tolist(), owner, blanks.count.tolist(), strict=True):
-        merged[t, own] = merged.get((t, own), 0) + count
+        merged[t, own] += count
     members = [(t, own, count) for (t, own), count in merged.items()]
     members += [(t, -1, int(left[t])) for t in np.flatnonzero(left > 0).tolist()]
     return BoxPlan(table.columns, tuple(names), tuple(sorted(members)))

@@ -135,8 +135,7 @@ def beside(study: Study, plan: Assigned) -> Mapping[str, dict[str, object]]:
     blanks = None if may_count_persons(study) else blanks_of(plan)
     if blanks is None:
         return {}
-    source, released = blanks.agreeing()
-    figures: dict[str, int | None] = {AGREEING: int(min(source.min(), released.min()))}
+    figures: dict[str, int | None] = {AGREEING: blanks.agreeing_k}
     if study.cells.reading == AGREEING:
         figures |= counted_by_matching(blanks)
     return {name: {"value": value, "measured_on": "source", "reason": REASON} for name, value in figures.items()}
@@ -171,15 +170,9 @@ def details_of(study: Study, plan: Assigned, figures: Mapping[str, Any]) -> Mapp
     blanks = blanks_of(plan)
     if blanks is None or min(len(column.values) for column in plan.columns) == 1:
         return {}
-    blanked = blanks.blanked()
-    if int(blanked.max()) == int(blanks.count.sum()):
+    if int(blanks.blanked().max()) == int(blanks.count.sum()):
         return {}
-    names = [column.name for column in plan.columns]
-    details: dict[str, object] = {
-        "cells": int(blanked.sum()),
-        "blanked": dict(zip(names, blanked.tolist(), strict=True)),
-        "blank_records": blanks.whole,
-    }
+    details = blanks.details([column.name for column in plan.columns])
     if may_count_persons(study):
         return details
     counted = (AGREEING, MATCHING_K, MATCHING_PEOPLE)

@@ -292,18 +292,13 @@ def fit(labels: Labels, sizes: Sizes, codes: Codes, records: Records) -> None:
 
 def classes_from(records: Records, classes: Classes) -> Classes:
     """Return the annealed classes, together with the suppressed records and the records that were excluded."""
-    counts = classes.cells.counts
-    gone = classes.owner < 0
-    suppressed = np.bincount(classes.cell[gone], classes.count[gone], len(counts)).astype(np.int64)
+    counts, lost = classes.cells.counts, classes.owner < 0
+    suppressed = np.bincount(classes.cell[lost], classes.count[lost], len(counts)).astype(np.int64)
     rest = counts - suppressed - np.bincount(records.cell, minlength=len(counts))
     every = np.arange(len(counts))
-    return Classes.of(
-        classes.labels,
-        classes.cells,
-        np.concatenate([records.cell, every, every]).astype(np.int64),
-        np.concatenate([records.home, len(records.rows) + every, np.full(len(counts), -1)]).astype(np.int64),
-        np.concatenate([np.ones(len(records.cell), np.int64), rest, suppressed]),
-    )
+    annealed = records.cell.astype(np.int64), records.home.astype(np.int64), np.ones(len(records.cell), np.int64)
+    excluded, gone = (every, len(records.rows) + every, rest), (every, np.full(len(counts), -1), suppressed)
+    return Classes.joined(classes.labels, classes.cells, annealed, excluded, gone)
 
 
 TEMPERATURES = 64  # in one call

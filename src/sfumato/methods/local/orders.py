@@ -196,13 +196,8 @@ class Orders:
         own = dict(zip(cell[inside].tolist(), owner[inside].tolist(), strict=True))
         large = np.flatnonzero(cells.counts > 4 * k)
         more = np.array([own[c] for c in large.tolist()], dtype=np.int64)
-        return Classes.of(
-            self.labels,
-            cells,
-            np.concatenate([cell, large]),
-            np.concatenate([owner, more]),
-            np.concatenate([count, cells.counts[large] - 4 * k]),
-        )
+        further = large, more, cells.counts[large] - 4 * k
+        return Classes.joined(self.labels, cells, (cell, owner, count), further)
 
     def within(self, k: int, candidate: Candidate, budget: int) -> Classes | None:
         """Return the cheapest runs with at most `budget` suppressed records; None if no class is left.

@@ -91,13 +91,8 @@ def randomized(classes: Classes, k: int, slack: float, rng: np.random.Generator)
         if len(holds):
             move(e, int(rng.choice(holds)), number)
     gone = classes.owner < 0
-    return Classes.of(
-        classes.labels,
-        cells,
-        np.concatenate([np.array(cell), classes.cell[gone]]),
-        np.concatenate([np.array(owner), classes.owner[gone]]),
-        np.concatenate([np.array(count), classes.count[gone]]),
-    )
+    suppressed = classes.cell[gone], classes.owner[gone], classes.count[gone]
+    return Classes.joined(classes.labels, cells, (np.array(cell), np.array(owner), np.array(count)), suppressed)
 
 
 def classes_of(labels: Labels, cells: Cells, plan: BoxPlan) -> Classes:
