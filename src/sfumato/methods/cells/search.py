@@ -144,26 +144,6 @@ def grouped_table(table: FrequencyTable, base: Base, inside: Flags) -> tuple[Fre
     return grouped, of
 
 
-def split_members(
-    of: Counts64, counts: Counts64, members: Sequence[tuple[int, int, int]]
-) -> list[tuple[int, int, int]]:
-    """Return members of grouped tuples as members of the tuples of the source, in their order."""
-    waiting: dict[int, list[list[int]]] = {}
-    for group, mask, count in members:
-        waiting.setdefault(group, []).append([mask, count])
-    parts = []
-    for t, group in enumerate(of.tolist()):
-        left, queue = int(counts[t]), waiting.get(group, [])
-        while left and queue:
-            taken = min(left, queue[0][1])
-            parts.append((t, queue[0][0], taken))
-            left -= taken
-            queue[0][1] -= taken
-            if not queue[0][1]:
-                queue.pop(0)
-    return parts
-
-
 AGREEING = "agreeing"
 MATCHED = Objective(MATCHING_K, "max", title="rows possible for each person (matching k)", privacy=True, scale="log")
 PAIRWISE = Objective(AGREEING, "max", title="records that agree pair by pair (k, k)", privacy=True, scale="log")
@@ -456,11 +436,18 @@ class Problem:
         """Return a plan of boxes as blanks: a label is one group, or all of them; `of` are tuples `inside`."""
         if not isinstance(plan, BoxPlan):
             raise TypeError("no plan of boxes")
-        masks = [sum(1 << j for j, (first, last) in enumerate(spans) if first != last) for spans in plan.labels]
-        given = [(t, masks[owner], count) for t, owner, count in plan.members if owner >= 0]
-        members = np.array(split_members(of, self.table.counts[inside], given), dtype=np.int64).reshape(-1, 3)
-        members[:, 0] = np.flatnonzero(inside)[members[:, 0]]
-        return Blanks(self.base.codes, self.table.counts, *(part.copy() for part in members.T)).merged()
+        masks = np.array([sum(1 << j for j, (a, b) in enumerate(spans) if a != b) for spans in plan.labels])
+        group, owner, count = np.array(plan.members, dtype=np.int64).reshape(-1, 3).T
+        # The tuples of a group take its members in their order, so both are intervals of the same records.
+        tuples, entries = np.argsort(of, kind="stable"), np.lexsort((owner < 0, group))
+        held, taken = np.cumsum(self.table.counts[inside][tuples]), np.cumsum(count[entries])
+        ends = np.union1d(held, taken)
+        starts = np.concatenate([[0], ends[:-1]])
+        tuple_of = np.flatnonzero(inside)[tuples[np.searchsorted(held, starts, side="right")]]
+        own = owner[entries[np.searchsorted(taken, starts, side="right")]]
+        kept = own >= 0
+        records = (ends - starts)[kept]
+        return Blanks(self.base.codes, self.table.counts, tuple_of[kept], masks[own[kept]], records).merged()
 
     def agreeing(self, run: Run, ks: Sequence[int]) -> list[Solution]:
         """Solve (k, k)-anonymity by the integer program where it is small, else by the best of several starts.

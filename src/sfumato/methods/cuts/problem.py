@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -60,6 +60,7 @@ class UnitTable:
         return cls(distinct, counts, np.ascontiguousarray(merged), words, packed)
 
 
+@dataclass(eq=False)
 class CutProblem:
     """A table, a space of cuts and a rule of suppression.
 
@@ -68,31 +69,29 @@ class CutProblem:
     budget is infeasible.
     """
 
-    def __init__(
-        self,
-        table: FrequencyTable,
-        space: CutSpace,
-        rule: str,
-        budget: int = 0,
-        by_diversity: bool = False,
-        least_size: int = 0,
-        weights: Mapping[str, float] | None = None,
-        threads: int | None = None,
-    ) -> None:
-        self.table, self.space, self.rule, self.budget = table, space, rule, budget
-        self.by_diversity, self.least_size, self.threads = by_diversity, least_size, threads or os.cpu_count() or 1
+    table: FrequencyTable
+    space: CutSpace
+    rule: str
+    budget: int = 0
+    by_diversity: bool = False
+    least_size: int = 0
+    given_weights: Mapping[str, float] = field(default_factory=dict)
+    threads: int = os.cpu_count() or 1
+
+    def __post_init__(self) -> None:
+        table = self.table
         self.records = table.records
-        self.weights = np.array([(weights or {}).get(name, 1.0) for name in table.columns])
-        self.layout = Layout.of(space)
-        diverse = by_diversity or RULES.index(rule) >= SAFE
-        if by_diversity and table.special:
+        self.weights = np.array([self.given_weights.get(name, 1.0) for name in table.columns])
+        self.layout = Layout.of(self.space)
+        several = RULES.index(self.rule) >= SAFE  # a rule with several variants
+        if self.by_diversity and table.special:
             raise StudyError(
                 "the number of sensitive values decides what is suppressed, and some of them are harmless or missing",
                 expected="a search with k as an objective, and distinct_l under constraints or as another objective",
             )
-        self.units = UnitTable.of(table, space, diverse)
+        self.units = UnitTable.of(table, self.space, self.by_diversity or several)
         self.levels = 1  # one more than the most sensitive values that a class can have
-        if RULES.index(rule) >= SAFE:
+        if several:
             values = [bits_of(held.domain)[held.domain.counts > 0] for held in table.sensitive.values()]
             self.levels += min(len(np.unique(bits[bits >= 0])) for bits in values)
 
@@ -135,13 +134,12 @@ class CutProblem:
         """
         packing, codes, counts, _, _, gap, unit, leaves, price = self._given[:9]
         order, start = self._by_unit
-        layout, full = self.layout, float(self.weights.sum() * self.scale)
-        nodes = (layout.node, layout.low, layout.high, layout.first, layout.child)
+        full = float(self.weights.sum() * self.scale)
         table = (packing, codes, counts, gap, unit, leaves, price, order, start)
 
         def one(which: int) -> tuple[Bits, int]:
             given = (parents[which], columns[which], int(sizes[which]), self.budget, float(prices[which]) * full, full)
-            parts: tuple[Any, ...] = (*given, *table, layout.guarded, *nodes, passes)
+            parts: tuple[Any, ...] = (*given, *table, *self.layout[1:7], passes)
             return descend(*parts)
 
         result = self._each(one, list(range(len(parents))))
@@ -177,23 +175,10 @@ class CutProblem:
         exact = self.rule == "below_mean" and not self.by_diversity
         limit = self.records if exact else min(self.records, max(self.budget + 1, self.least_size + 1, TALLY))
         packing = (packed.codes, packed.members, packed.first, packed.sizes, packed.decode)
-        return (
-            packing,
-            units.codes,
-            units.counts,
-            units.masks,
-            units.words,
-            self.space.first,
-            unit,
-            leaves,
-            price,
-            RULES.index(self.rule),
-            self.by_diversity,
-            self.least_size if self.rule == "demanded" else self.budget,
-            self.records,
-            self.levels,
-            limit + 1,
-        )
+        bound = self.least_size if self.rule == "demanded" else self.budget
+        table = packing, units.codes, units.counts, units.masks, units.words
+        rule = RULES.index(self.rule), self.by_diversity, bound, self.records, self.levels, limit + 1
+        return (*table, self.space.first, unit, leaves, price, *rule)
 
     def _each(self, function: Callable[[Part], Made], parts: list[Part]) -> list[Made]:
         """Apply a function to each part with all threads, and return the results in order."""

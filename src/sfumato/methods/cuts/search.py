@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -189,9 +190,8 @@ class CutSearch:
             needed.value(raw)  # raises where it cannot be measured on the table
         check_weights(settings, table)
         least = math.ceil(settings.constraints.get(K.name, 0))
-        self.problem = CutProblem(
-            table, self.space, rule, maximum, by_diversity, least, weights=settings.weights, threads=settings.threads
-        )
+        threads = settings.threads or os.cpu_count() or 1
+        self.problem = CutProblem(table, self.space, rule, maximum, by_diversity, least, settings.weights, threads)
         by_class = rule in ("none", "within", "demanded")
         if table.counts_units and (by_diversity or not by_class):
             raise StudyError(

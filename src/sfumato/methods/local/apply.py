@@ -70,7 +70,9 @@ def assign_to_boxes(
     low, high = low[order], high[order]
     sort, first, last = _spans(codes, low, high)
     codes, counts = np.ascontiguousarray(codes[:, sort]), table.counts[sort].astype(np.int64)
-    keys, refused = _keys(table.tuples), np.zeros(len(order), np.uint64)
+    # A hash for each tuple, so that sums of hashes identify sets of tuples.
+    keys = np.random.default_rng(0).integers(1, 1 << 63, table.tuples, dtype=np.uint64)
+    refused = np.zeros(len(order), np.uint64)
     while True:  # the first failing box stays refused, so every round decides at least one box
         owner, offered = cheapest_first(codes, counts, low, high, first, last, k, keys, refused)
         fails = _failing_boxes(table, sort, owner, limits)
@@ -112,14 +114,6 @@ def _failing_boxes(table: FrequencyTable, sort: Counts64, owner: Counts64, limit
     local = np.full(len(owner), -1, dtype=np.int64)
     local[sort[owner >= 0]] = number_of
     return np.asarray(used[violating(limits, class_table(table, local, len(used), ()))[: len(used)]])
-
-
-def _keys(count: int) -> Hashes:
-    """Return a hash for each tuple, so that sums of hashes identify sets of tuples (the mixer of splitmix64)."""
-    keys = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        keys = (keys ^ (keys >> np.uint64(shift))) * np.uint64(factor)
-    return keys ^ (keys >> np.uint64(31))
 
 
 @compiled
@@ -180,7 +174,8 @@ def fill_boxes(
 ) -> tuple[Counts64, Counts64, Counts64, int]:
     """Fill empty boxes for tuples that no box holds, and keep those that reach k; return entries and work left.
 
-    Boxes in `shut` stay as they are. Tuples are divided only if `divide` is set. `after` links the entries of a tuple.
+    Boxes that are `closed` stay as they are. Tuples are divided only if `divide` is set. `after` links the entries of
+    a tuple.
     """
     of, box, count = [t for t in range(len(owner))], [o for o in owner], [c for c in counts]  # noqa: C416
     after = [-1 for _ in owner]

@@ -367,7 +367,7 @@ def check_floor(
     def walk(depth: int, some: Counts64, cost: float, mean: float) -> None:
         """Check all boxes of a branch with the records in `some`.
 
-        Its fixed labels cost `cost`, and the mean of the k highest prices left is `pay`.
+        Its fixed labels cost `cost`, and the mean of the k highest prices left is `mean`.
         """
         column = sequence[depth]
         own = codes[some, column][:, None]
