@@ -11,13 +11,13 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from sfumato.algorithms import memetic
 from sfumato.algorithms.dominance import comparable, non_dominated
-from sfumato.algorithms.evaluation import Hashes, Seen
+from sfumato.algorithms.evaluation import Seen
 from sfumato.algorithms.memetic import Archive, Neighbours, State, Walker
 from sfumato.base.arrays import Floats
 from sfumato.base.formats import parse_json
@@ -25,16 +25,7 @@ from sfumato.errors import MeasureError, StudyError, UnreachableError, shortened
 from sfumato.front import Front, Objective, Point, numbered
 from sfumato.measures.classes import classify
 from sfumato.measures.measure import Form, Goal, Measure
-from sfumato.measures.registry import (
-    DISTINCT_L,
-    GENERAL_LOSS,
-    GENERALIZATION_LOSS,
-    SUPPRESSION_LOSS,
-    WEIGHTED_K,
-    WEIGHTED_L,
-    K,
-    names,
-)
+from sfumato.measures.registry import DISTINCT_L, GENERAL_LOSS, GENERALIZATION_LOSS, OF_FORM, SUPPRESSION_LOSS, K, names
 from sfumato.measures.suppression import budget
 from sfumato.methods.cuts.kernels import LEAST_DIVERSITY, LEAST_SIZE, RULES, SAFE, SUPPRESSED, Table
 from sfumato.methods.cuts.problem import CutProblem, FiguredCuts, MeasuredCuts, UnitCuts
@@ -107,7 +98,8 @@ class Asked:
     @classmethod
     def of(cls, settings: SearchSettings) -> Asked:
         """Return a problem of the paper, its ℓ version (prefer = "l" in 1 to 3), or a problem of any objectives."""
-        diverse = Form(settings.prefer) is Form.DIVERSITY
+        form = Form(settings.prefer)
+        diverse = form is Form.DIVERSITY
         if settings.problem is None:
             known = names()  # unknown names raise when the goals are made
             named = tuple(Objective(known.get(o.name, o.name), o.direction or "") for o in settings.named)
@@ -119,11 +111,11 @@ class Asked:
         if settings.problem == 4:
             rule = f"printed_{settings.prefer}" if settings.reproduction else "safe"
             return cls(rule, False, _sought(K, DISTINCT_L, GENERAL_LOSS))
-        mean = WEIGHTED_L if diverse else WEIGHTED_K
+        least, mean = OF_FORM[form], OF_FORM[Form.MEAN_DIVERSITY if diverse else Form.MEAN_SIZE]
         if settings.problem == 1:
             return cls("none", diverse, _sought(mean, GENERAL_LOSS))
         if settings.problem == 2:
-            return cls("within", diverse, _sought(DISTINCT_L if diverse else K, GENERAL_LOSS))
+            return cls("within", diverse, _sought(least, GENERAL_LOSS))
         first = Objective(mean.name, mean.direction, "before suppression")
         return cls("below_mean", diverse, (first, *_sought(GENERALIZATION_LOSS, SUPPRESSION_LOSS)))
 
@@ -212,10 +204,9 @@ class CutSearch:
         units = sizes and table.units is not None and not any(domain.wildcard for domain in table.domains)
         evaluator = FiguredCuts if self.fast else UnitCuts if units else MeasuredCuts
         self.evaluator = evaluator(self.problem, goals)
-
-    @property
-    def objectives(self) -> int:
-        return len(self.objective_goals)
+        self.objectives = len(self.objective_goals)
+        self.sampled, self.hashes = self.space.sampled, self.problem.layout.hashes
+        self.jolted = partial(jolted, self.problem.layout)
 
     @cached_property
     def grid(self) -> Floats:
@@ -228,20 +219,14 @@ class CutSearch:
         raw = classify(self.table, weights=tuple(self.problem.weights.tolist()))
         return np.array([result.resolution * result.highest(raw) if result.resolution else 0.0 for result in measures])
 
-    def sampled(self, rng: np.random.Generator, count: int) -> Bits:
-        return self.space.sampled(rng, count)
-
     def offspring(self, parents: Bits, rng: np.random.Generator) -> Bits:
         layout = self.problem.layout
         if self.settings.method == "nsga2":
             return offspring(layout, parents, rng)
         children = offspring(layout, parents, rng, FLIPS)
         some = rng.random(len(children)) < JOLTED
-        children[some] = jolted(layout, children[some], rng)
+        children[some] = self.jolted(children[some], rng)
         return children
-
-    def jolted(self, parents: Bits, rng: np.random.Generator) -> Bits:
-        return jolted(self.problem.layout, parents, rng)
 
     def mixed(self, parents: Bits, mates: Bits, rng: np.random.Generator) -> Bits:
         result = parents.copy()
@@ -249,9 +234,6 @@ class CutSearch:
         for own, other, chosen in zip(self.space.parts(result), self.space.parts(mates), taken.T, strict=True):
             own[chosen] = other[chosen]
         return result
-
-    def hashes(self, bits: Bits) -> Hashes:
-        return self.problem.layout.hashes(bits)
 
     def values(self, bits: Bits) -> Floats:
         return self._minimised(self.evaluator.values(bits))

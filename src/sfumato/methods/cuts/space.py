@@ -293,13 +293,7 @@ def jolted(layout: Layout, parents: Bits, rng: np.random.Generator, limit: int =
 
 @compiled
 def cross(
-    bits: Bits,
-    gap: Counts64,
-    node: Counts64,
-    guarded: Flags,
-    crossed: Flags,
-    points: Floats,
-    flips: Flags,
+    bits: Bits, gap: Counts64, node: Counts64, guarded: Flags, crossed: Flags, points: Floats, flips: Flags
 ) -> None:
     """Cross rows 2p and 2p + 1 in place, and then flip bits of free segments."""
     for p in range(len(crossed)):
