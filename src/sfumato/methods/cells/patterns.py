@@ -289,9 +289,8 @@ def solve(problem: Program) -> tuple[Blanks | None, float | None]:
     mask = masks[mask_of]
     prices, upper = mask_costs(mask, weights), counts[tuple_of].astype(np.float64)
     if problem.strict:
-        first = np.cumsum([0, *(own.max() + 1 for own in keys)])[mask_of]
-        pattern_of = first + np.concatenate([own[some] for own, some in zip(keys, enough, strict=True)])
-        pattern = np.unique(pattern_of, return_inverse=True)[1].reshape(-1)
+        own = np.concatenate([each[some] for each, some in zip(keys, enough, strict=True)])
+        pattern = np.unique(np.stack([mask_of, own]), axis=1, return_inverse=True)[1].reshape(-1)
         used = int(pattern.max()) + 1
         prices = np.concatenate([prices, np.zeros(used), np.full(len(counts), weights.sum())])
         upper = np.concatenate([upper, np.ones(used), counts])

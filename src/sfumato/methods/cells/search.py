@@ -241,21 +241,10 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
     weights = np.array(study.weights_for(table))
     segments_of(study, table)  # raises before the search what publication would refuse
     ks = reachable_ks(settings.k, study, table)
-    solutions: list[Solution] = []
-    whole: list[Kept] = []
-    bases = bases_of(study, table)
-    kept = KeptState(run, study, table)
-    run.series = None if kept.state is None else Series(kept.state, run.resume)
-    for number, base in enumerate(bases):
-        problem = Problem(study, table, base, weights, allowed, caps)
-        whole.append(problem.kept)
-        reached = [k for k in ks if whole[-1].reaches(k)]
-        solutions += problem.strict(run, reached) if settings.reading == "strict" else problem.agreeing(run, reached)
-        if run.stopped or run.tell(number + 1, len(bases)):
-            break
-    kept.end(lambda: {} if run.series is None else run.series.parts, run.stopped)
-    if not any(one.reaches(ks[0]) for one in whole):
-        raise refused(whole, ks[0], suppresses=settings.reading == "strict")
+    problems = [Problem(study, table, base, weights, allowed, caps) for base in bases_of(study, table)]
+    solutions, kept = _solutions(problems, ks, run)
+    if not any(one.reaches(ks[0]) for one in kept):
+        raise refused(kept, ks[0], suppresses=settings.reading == "strict")
     if not solutions:
         raise UnreachableError(
             "no way was found to blank cells within the limits",
@@ -271,7 +260,7 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
         objectives,
         numbered(points, objectives[0]),
         settings.reading,
-        len(bases) == 1 and all(one.method == "exact" for one in solutions),
+        len(problems) == 1 and all(one.method == "exact" for one in solutions),
         len(solutions),
         0,
         time.perf_counter() - started,
@@ -280,10 +269,28 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
         system="cells",
         found_how=f"{settings.reading} reading, "
         + ", ".join(dict.fromkeys(one.method for one in solutions))
-        + (f", after {len(bases) - 1} recodings and none" if len(bases) > 1 else "")
+        + (f", after {len(problems) - 1} recodings and none" if len(problems) > 1 else "")
         + f", seed {study.search.seed}",
         units=None if table.units is None else table.units.number,
     )
+
+
+def _solutions(problems: Sequence[Problem], ks: Sequence[int], run: Run) -> tuple[list[Solution], list[Kept]]:
+    """Return the solutions after each recoding and the columns that it keeps; a search may be resumed or stopped."""
+    study, table = problems[0].study, problems[0].table
+    solutions: list[Solution] = []
+    kept: list[Kept] = []
+    state = KeptState(run, study, table)
+    run.series = None if state.state is None else Series(state.state, run.resume)
+    for number, problem in enumerate(problems, start=1):
+        kept.append(problem.kept)
+        reached = [k for k in ks if kept[-1].reaches(k)]
+        strict = study.cells.reading == "strict"
+        solutions += problem.strict(run, reached) if strict else problem.agreeing(run, reached)
+        if run.stopped or run.tell(number, len(problems)):
+            break
+    state.end(lambda: {} if run.series is None else run.series.parts, run.stopped)
+    return solutions, kept
 
 
 def _limits(study: Study, table: FrequencyTable) -> tuple[Flags, Counts64]:

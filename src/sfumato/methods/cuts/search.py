@@ -184,6 +184,15 @@ class CutSearch:
         least = math.ceil(settings.constraints.get(K.name, 0))
         threads = settings.threads or os.cpu_count() or 1
         self.problem = CutProblem(table, self.space, rule, maximum, by_diversity, least, settings.weights, threads)
+        self.evaluator = self._evaluator(goals)
+        self.fast = type(self.evaluator) is FiguredCuts
+        self.objectives = len(self.objective_goals)
+        self.sampled, self.hashes = self.space.sampled, self.problem.layout.hashes
+        self.jolted = partial(jolted, self.problem.layout)
+
+    def _evaluator(self, goals: Sequence[Goal]) -> FiguredCuts:
+        """Return the fastest way to compute some goals, or raise if the rule of suppression permits none."""
+        table, rule, by_diversity = self.table, self.asked.rule, self.asked.by_diversity
         by_class = rule in ("none", "within", "demanded")
         if table.counts_units and (by_diversity or not by_class):
             raise StudyError(
@@ -193,8 +202,9 @@ class CutSearch:
             )
         known = FiguredCuts.known(rule, by_diversity)
         stated = all(goal.measure.name in known and not goal.measure.parameters for goal in goals)
-        self.fast = stated and not table.counts_units
-        if not (self.fast or by_class or rule == "below_mean"):
+        if stated and not table.counts_units:
+            return FiguredCuts(self.problem, goals)
+        if not (by_class or rule == "below_mean"):
             raise StudyError(
                 f'suppression = "{rule}" with {shortened(g.measure.name for g in goals)}',
                 expected="objectives among " + ", ".join(known),
@@ -202,11 +212,7 @@ class CutSearch:
             )
         sizes = all(goal.measure.name in (K.name, GENERAL_LOSS.name) for goal in goals)
         units = sizes and table.units is not None and not any(domain.wildcard for domain in table.domains)
-        evaluator = FiguredCuts if self.fast else UnitCuts if units else MeasuredCuts
-        self.evaluator = evaluator(self.problem, goals)
-        self.objectives = len(self.objective_goals)
-        self.sampled, self.hashes = self.space.sampled, self.problem.layout.hashes
-        self.jolted = partial(jolted, self.problem.layout)
+        return (UnitCuts if units else MeasuredCuts)(self.problem, goals)
 
     @cached_property
     def grid(self) -> Floats:

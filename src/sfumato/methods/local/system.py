@@ -16,7 +16,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
+from sfumato.base.arrays import Counts64
 from sfumato.base.text import number, percent
 from sfumato.decide.pick import Choice
 from sfumato.errors import SfumatoError, StudyError
@@ -46,6 +48,16 @@ from sfumato.tables.frequency import FrequencyTable
 MOST_TRIES = 100_000
 
 
+def _narrowed(classes: Classes) -> tuple[Counts64, npt.NDArray[np.int8]]:
+    """Return the classes whose labels the downcoding attack narrows, and the values that it leaves to each class."""
+    unit, costs = classes.labels.unit, classes.costs
+    if len(costs) > CLASSES:
+        return np.zeros(0, np.int64), np.zeros((0, 0), np.int8)
+    left, _ = values_left(classes.low, classes.high, costs, unit, CELLS)
+    size = np.add.reduceat(left, unit[:-1], axis=1)
+    return np.flatnonzero(np.any(size < classes.high - classes.low, axis=1)), left
+
+
 def randomized(classes: Classes, k: int, slack: float, rng: np.random.Generator) -> Classes:
     """Return the classes after random moves with a total additional cost of at most `slack`, summed over records."""
     cells, boxes, costs = classes.cells, (classes.low, classes.high), classes.costs
@@ -63,12 +75,7 @@ def randomized(classes: Classes, k: int, slack: float, rng: np.random.Generator)
         owner.append(np.int64(other))
         count.append(np.int64(number))
 
-    starts = classes.labels.unit[:-1]
-    narrowed = np.zeros(0, np.int64)
-    if len(rows) <= CLASSES:
-        left, _ = values_left(*boxes, costs, classes.labels.unit, CELLS)
-        size = np.add.reduceat(left, starts, axis=1)
-        narrowed = np.flatnonzero(np.any(size < classes.high - classes.low, axis=1))
+    starts, (narrowed, left) = classes.labels.unit[:-1], _narrowed(classes)
     tuples, homes = np.array(cell), np.array(owner)
     for c in rng.permutation(narrowed[rng.random(len(narrowed)) < 0.5]).tolist():
         codes = cells.codes[tuples]
