@@ -129,7 +129,7 @@ Item = TypeVar("Item")
 
 
 def reachable_ks(ks: Sequence[int], study: Study, table: FrequencyTable) -> list[int]:
-    """Return the values of k to search for, none below the demanded one and none above the records or persons."""
+    """Return the values of k to search for, none below its constraint and none above the records or persons."""
     least = math.ceil(study.search.constraints.get(K.name, 1.0) - 1e-9)
     most, what = (table.rows, "record") if table.units is None else (table.units.number, "person")
     reachable = sorted({max(k, least) for k in ks if max(k, least) <= most})
@@ -167,7 +167,7 @@ class KeptState:
         self.state, self.resume = run.kept(study, table.fingerprint), run.resume
 
     def load(self) -> Parts:
-        """Return the saved state of a search that is resumed; empty for a new one."""
+        """Return the saved state of a search that is resumed, or nothing for a new one."""
         return (self.state.load() or {}) if self.state is not None and self.resume else {}
 
     def save(self, parts: Callable[[], Parts]) -> None:

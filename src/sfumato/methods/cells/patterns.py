@@ -163,10 +163,7 @@ def masks_by_cost(columns: int, weights: Floats, allowed: Flags) -> Counts64:
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """The columns of a table without blanks, and how many of its records may be suppressed.
-
-    `removed` records were removed before and count as suppressed.
-    """
+    """The columns of a table without blanks, its records that may be suppressed, and those suppressed before."""
 
     names: tuple[str, ...]
     codes: Codes
@@ -252,10 +249,7 @@ class Program:
 
 
 def comparable(weights: Floats) -> bool:
-    """Return whether the solver can distinguish the smallest weight from zero.
-
-    Its tolerance is relative to the largest weight.
-    """
+    """Return whether the solver, whose tolerance is relative to the largest weight, sees the smallest above zero."""
     return float(weights[weights > 0].min(initial=np.inf)) >= APART * float(weights.max())
 
 

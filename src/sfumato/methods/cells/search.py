@@ -276,7 +276,7 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
 
 
 def _solutions(problems: Sequence[Problem], ks: Sequence[int], run: Run) -> tuple[list[Solution], list[Kept]]:
-    """Return the solutions after each recoding and the columns that it keeps; a search may be resumed or stopped."""
+    """Return the solutions after each recoding and the columns that it keeps. A search may be resumed or stopped."""
     study, table = problems[0].study, problems[0].table
     solutions: list[Solution] = []
     kept: list[Kept] = []

@@ -32,6 +32,7 @@ Part = TypeVar("Part")
 Made = TypeVar("Made")
 TALLY = 1 << 16
 ROOM = 1 << 25
+PASSES = 8  # of the columns of a candidate
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +124,7 @@ class CutProblem:
 
         return self._each(one, parents)
 
-    def rebuilt(
-        self, parents: Bits, sizes: Counts64, columns: Counts64, prices: Floats, passes: int = 8
-    ) -> tuple[Bits, int]:
+    def rebuilt(self, parents: Bits, sizes: Counts64, columns: Counts64, prices: Floats) -> tuple[Bits, int]:
         """Optimise the columns of candidates one after the other, in the order of `columns`, until none changes.
 
         Each column gets the cuts of least loss whose classes have at least the candidate's size. A suppressed record
@@ -139,7 +138,7 @@ class CutProblem:
 
         def one(which: int) -> tuple[Bits, int]:
             given = (parents[which], columns[which], int(sizes[which]), self.budget, float(prices[which]) * full, full)
-            parts: tuple[Any, ...] = (*given, *table, *self.layout[1:7], passes)
+            parts: tuple[Any, ...] = (*given, *table, *self.layout[1:7], PASSES)
             return descend(*parts)
 
         result = self._each(one, list(range(len(parents))))

@@ -31,10 +31,7 @@ Numbers = npt.NDArray[np.int32]
 
 
 class Sizes(NamedTuple):
-    """Tables of label costs: `cost[start[j] + low * units + high]` for column j.
-
-    A column with too many units has the start -1.
-    """
+    """Tables of label costs: `cost[start[j] + low * units + high]` for column j, where -1 means too many units."""
 
     start: Counts64
     units: Counts64

@@ -65,7 +65,7 @@ def whole_tuples(classes: Classes) -> Classes:
 
 
 def measured(classes: Classes, table: FrequencyTable, weights: Sequence[float] = ()) -> ClassTable:
-    """Return the class table of classes of whole tuples."""
+    """Return the class table of classes with undivided tuples."""
     owner = np.empty(table.tuples, dtype=np.int64)
     owner[classes.cell] = classes.owner
     return class_table(table, owner, len(classes.rows), weights)

@@ -65,10 +65,7 @@ def recoding_bound(labels: Labels, cells: Cells, bound: LowerBound, paid: Floats
 
 
 def price_pass(labels: Labels, cells: Cells, bound: LowerBound, close: float, budget: int) -> LowerBound | None:
-    """Return the prices after a pass over all boxes: feasible, and raised by a factor of at most 1/close.
-
-    A pass that exceeds its budget proves nothing: the result is None.
-    """
+    """Return feasible prices after a pass over all boxes, raised by at most 1/close, or None beyond the budget."""
     order = np.argsort(-bound.prices, kind="stable")
     codes, counts, rows = np.ascontiguousarray(cells.codes[order]), cells.counts[order], cells.lost[order]
     prices = bound.prices[order]
@@ -365,10 +362,7 @@ def check_floor(
     sequence = sorted(range(len(labels)), key=lambda j: -min((cost for cost in labels[j][0] if cost > 0), default=0.0))
 
     def walk(depth: int, some: Counts64, cost: float, mean: float) -> None:
-        """Check all boxes of a branch with the records in `some`.
-
-        Its fixed labels cost `cost`, and the mean of the k highest prices left is `mean`.
-        """
+        """Check all boxes of a branch by its records, the cost of its labels, and the mean of the k highest prices."""
         column = sequence[depth]
         own = codes[some, column][:, None]
         label_costs, runs = labels[column]

@@ -220,10 +220,7 @@ class Orders:
 def search_orders(
     orders: Orders, ks: Sequence[int], budget: int, rng: np.random.Generator, tell: Tell
 ) -> dict[int, Candidate]:
-    """Return the best order tried for each k.
-
-    `budget` is the number of orders tried for the middle k.
-    """
+    """Return the best order tried for each k, where `budget` orders are tried for the middle k."""
     middle = sorted(ks)[len(ks) // 2]
     columns = orders.labels.columns
     budget = min(budget, math.factorial(columns) << columns)

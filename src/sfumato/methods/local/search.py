@@ -76,11 +76,11 @@ class Solver:
         lost = self.cells.lost
         return float((np.minimum(self.cheapest_costs(k), 1.0) * lost).sum()) / float(lost.sum())
 
-    def by_boxes(self, k: int, tolerances: Sequence[float] = TOLERANCES) -> Classes:
-        """Run method 2 with each tolerance and return the best classes; the table has at least k records."""
+    def by_boxes(self, k: int) -> Classes:
+        """Run method 2 with each tolerance and return the best classes of a table with at least k records."""
         codes, counts = self.cells.codes, self.cells.counts
         tried = []
-        for tolerance in tolerances:
+        for tolerance in TOLERANCES:
             owner = best_boxes(self.labels, codes, counts, self.cheapest_costs(k).copy(), k, tolerance)
             tried.append(Classes.of(self.labels, self.cells, np.arange(len(counts)), owner, counts))
         return min(tried, key=lambda classes: classes.loss)
