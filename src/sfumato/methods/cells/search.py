@@ -348,11 +348,8 @@ class Problem:
     def program(self, k: int) -> Solution | None:
         """Solve the integer program if it is small enough, rows are persons and classes have no other constraints."""
         study, table, settings = self.study, self.table, self.study.cells
-        if table.counts_units:
-            return None
-        if table.tuples << len(table.columns) > settings.exact or set(study.search.constraints) - {K.name}:
-            return None
-        if not comparable(self.weights):
+        large = table.tuples << len(table.columns) > settings.exact or not comparable(self.weights)
+        if large or table.counts_units or set(study.search.constraints) - {K.name}:
             return None
         strict = settings.reading == "strict"
         problem = Program(self.base.codes, table.counts, k, self.weights, self.allowed, self.caps, self.spare, strict)
@@ -412,17 +409,16 @@ class Problem:
         for _ in range(TRIES):
             front = self._local(grouped, run, ks, prices, effort)
             blanks = [(int(p.values[K.name]), self._blanks(of, inside, p.plan), p.bound) for p in front.points]
-            over = np.zeros(len(weights), dtype=np.bool_)
-            for _, one, _ in blanks:
-                over |= one.blanked() > self.caps
+            counts = np.array([one.blanked() for _, one, _ in blanks])
+            over = counts > self.caps
             kept = [
                 Solution(k, self.base, one, "heuristic", bound if plain else None)
-                for k, one, bound in blanks
-                if not np.any(one.blanked() > self.caps) and not np.any(one.blanked()[~allowed])
+                for (k, one, bound), unfit in zip(blanks, over | ((counts > 0) & ~allowed), strict=True)
+                if not unfit.any()
             ]
             if not over.any() or run.stopped:
                 break
-            prices = np.where(over, prices * PENALTY, prices)
+            prices = np.where(over.any(axis=0), prices * PENALTY, prices)
         return kept
 
     def _local(self, grouped: FrequencyTable, run: Run, ks: Sequence[int], prices: Floats, effort: int) -> Front:
@@ -477,9 +473,10 @@ class Problem:
             if first is None or not classes:
                 continue
             quick = release_support(first, k, weights, self.allowed, self.spare)
-            starts = [*classes, *([] if quick is None else [quick]), *([] if bounded is None else [bounded.blanks])]
+            starts = [*classes, quick, None if bounded is None else bounded.blanks]
             cheapest = min(classes, key=lambda one: one.cost(weights))
-            tried = [reach_matching_k(without_needless(start, k, weights), cheapest, k) for start in starts]
+            needed = [without_needless(start, k, weights) for start in starts if start is not None]
+            tried = [reach_matching_k(blanks, cheapest, k) for blanks in needed]
             fit = [one for one in (*tried, *classes) if self.fits(one)]
             if fit:
                 best = min(fit, key=lambda one: one.cost(weights))
