@@ -147,20 +147,21 @@ MOST_WORK = 400_000_000  # limit on tuples times masks; about two minutes
 
 @dataclass(frozen=True, eq=False)
 class Possible:
-    """The number of possible released records for each source tuple, and of possible source records for each entry."""
+    """The number of possible released records for each source tuple, and of possible source records for each entry.
+
+    The smallest of the first is matching k.
+    """
 
     rows: Counts64
     people: Counts64
 
     @property
     def matching_k(self) -> int:
-        """The smallest number of released records that are possible for a source record."""
-        return int(self.rows.min()) if len(self.rows) else 0
+        return min(self.rows.tolist(), default=0)
 
     @property
     def matching_people(self) -> int:
-        """The smallest number of source records that are possible for a released record."""
-        return int(self.people.min()) if len(self.people) else 0
+        return min(self.people.tolist(), default=0)
 
     def reaches(self, k: int) -> bool:
         """Return whether both numbers are at least k."""
@@ -193,9 +194,8 @@ def possible(blanks: Blanks) -> Possible | None:
 def counted_by_matching(blanks: Blanks) -> dict[str, int | None]:
     """Return both figures of a file by name; None for figures that were not computed."""
     found = possible(blanks)
-    if found is None:
-        return {MATCHING_K: None, MATCHING_PEOPLE: None}
-    return {MATCHING_K: found.matching_k, MATCHING_PEOPLE: found.matching_people}
+    known = (None, None) if found is None else (found.matching_k, found.matching_people)
+    return {MATCHING_K: known[0], MATCHING_PEOPLE: known[1]}
 
 
 def enough_possible(blanks: Blanks, k: int) -> bool:

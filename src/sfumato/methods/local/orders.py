@@ -147,8 +147,7 @@ def divide(
     return best[records], ends[:made][::-1].copy(), kept[:made][::-1].copy()
 
 
-POPULATION = 6
-TRIED = 6  # best candidates of the search that are tried for each other k
+POPULATION = 6  # best candidates of the search, which are tried for each other k
 FEES = 12  # steps of the bisection for the fee of a suppressed record
 Candidate = tuple[tuple[int, ...], tuple[int, ...]]  # order of the columns, first direction of each column
 Tell = Callable[[int, int], bool]
@@ -243,11 +242,8 @@ def search_orders(
         tries += 1
         one, two = (people[int(rng.integers(len(people)))] for _ in range(2))
         stopped = enter(changed(crossed(one, two, rng), rng))
-    chosen = {}
-    for k in ks:
-        near = people[:1] if stopped else people[:TRIED]
-        chosen[k] = min(near, key=lambda c: (orders.value(k, c), c))
-    return chosen
+    near = people[:1] if stopped else people
+    return {k: min((orders.value(k, candidate), candidate) for candidate in near)[1] for k in ks}
 
 
 def starts(labels: Labels, cells: Cells) -> list[Candidate]:
