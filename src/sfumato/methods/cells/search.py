@@ -75,13 +75,10 @@ def plan_groups(name: str, table: FrequencyTable, plan: RecodingPlan) -> Base | 
         runs = groups[order]
         if int(np.count_nonzero(np.diff(runs))) + 1 != len(covers):
             return None
-        first = np.searchsorted(np.cumsum(np.concatenate([[0], np.diff(runs) != 0])), np.arange(len(covers)))
-        ends = np.concatenate([first[1:], [len(runs)]]) - 1
-        named = {
-            int(runs[a]): (domain.labels[order[a]], domain.labels[order[b]]) for a, b in zip(first, ends, strict=True)
-        }
+        _, first, sizes = np.unique(runs, return_index=True, return_counts=True)
+        ends = order[np.stack([first, first + sizes - 1], axis=1)].tolist()
         codes.append(groups[own])
-        spans.append(tuple(named[group] for group in range(len(covers))))
+        spans.append(tuple((domain.labels[a], domain.labels[b]) for a, b in ends))
         losses.append((covers - 1) / max(len(order) - 1, 1))
     return Base(name, np.stack(codes, axis=1).astype(np.int32), tuple(spans), tuple(losses))
 

@@ -392,10 +392,9 @@ def _new_column(column: BoxColumn, unseen: Sequence[str], study: Study) -> NewCo
 
 def _ordered(study: Study, plan: Assigned, moved: Sequence[NewColumn]) -> Study:
     """Return the study with the values of each column in the order of the plan, and without a hierarchy."""
-    changed = {}
-    for column, new in zip(plan.columns, moved, strict=True):
-        update = {"hierarchy": None, "order": new.values, "constrained": None, "breaks": None}
-        changed[column.name] = study.columns[column.name].model_copy(update=update)
+    plain: dict[str, object] = {"hierarchy": None, "constrained": None, "breaks": None}
+    orders = {column.name: {"order": new.values} for column, new in zip(plan.columns, moved, strict=True)}
+    changed = {name: study.columns[name].model_copy(update=plain | order) for name, order in orders.items()}
     return study.replace(columns=changed)
 
 
