@@ -267,9 +267,8 @@ def proven(blanks: Blanks, bound: float, weights: Floats) -> bool:
 def solve(problem: Program) -> tuple[Blanks | None, float | None]:
     """Return the cheapest blanks and a lower bound; None for what does not exist or was not found within the budget.
 
-    The variables are the records of each tuple and mask. In the strict reading, further variables state which patterns
-    are used, and how many records of each tuple are suppressed. The tolerances of the solver are absolute, so weights
-    are scaled to a largest weight of 1.
+    The variables are the records of each tuple and mask, in the strict reading also used patterns and suppressed
+    records. The tolerances of the solver are absolute, so weights are scaled to a largest weight of 1.
     """
     codes, counts = problem.codes, problem.counts
     scale = float(problem.weights.max()) or 1.0
@@ -298,8 +297,8 @@ def solve(problem: Program) -> tuple[Blanks | None, float | None]:
         constraints=constraints,
         options={"node_limit": NODES, "mip_rel_gap": 0.0},
     )
-    stated = result.mip_dual_bound
-    bound = None if stated is None or not np.isfinite(stated) else max(float(stated), 0.0) * scale
+    stated = np.inf if result.mip_dual_bound is None else float(result.mip_dual_bound)
+    bound = max(stated, 0.0) * scale if np.isfinite(stated) else None
     if result.x is None:
         return None, bound
     records = np.rint(result.x[: len(mask)]).astype(np.int64)

@@ -252,22 +252,21 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
     names = [objective.name for objective in objectives]
     best = best_for_each_k(found, lambda point: point.values[names[0]], lambda point: point.loss)
     points = [replace(point, values={name: point.values[name] for name in names}) for point in best]
+    methods = ", ".join(dict.fromkeys(one.method for one in solutions))
+    after = f", after {len(problems) - 1} recodings and none" if len(problems) > 1 else ""
     return Front(
         study,
         objectives,
         numbered(points, objectives[0]),
         settings.reading,
-        len(problems) == 1 and all(one.method == "exact" for one in solutions),
+        len(problems) == 1 and methods == "exact",
         len(solutions),
         0,
         time.perf_counter() - started,
         table.fingerprint,
         table.records,
         system="cells",
-        found_how=f"{settings.reading} reading, "
-        + ", ".join(dict.fromkeys(one.method for one in solutions))
-        + (f", after {len(problems) - 1} recodings and none" if len(problems) > 1 else "")
-        + f", seed {study.search.seed}",
+        found_how=f"{settings.reading} reading, {methods}{after}, seed {study.search.seed}",
         units=None if table.units is None else table.units.number,
     )
 

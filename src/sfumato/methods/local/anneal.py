@@ -221,22 +221,26 @@ def near_cells(labels: Labels, pool: Pool, wanted: int, work: Work) -> Numbers:
     return near
 
 
-def records_of(classes: Classes, sizes: Sizes, near: Numbers, k: int) -> Records:
-    """Return all records one by one; classes of at least 2k records are divided in their present order.
-
-    Most records of a large cell are excluded: they form a class of that cell alone, at no cost.
-    """
+def _homes(classes: Classes, k: int) -> tuple[Counts64, Counts64]:
+    """Return the cell and the class of each annealed record, sorted by cell."""
     known = classes.owner >= 0
     order = np.lexsort((classes.cell[known], classes.owner[known]))
     cell, owner, count = (values[known][order] for values in (classes.cell, classes.owner, classes.count))
     count = np.where(count >= (LARGE + 1) * k, LARGE * k, count)
     cell, owner = np.repeat(cell, count), np.repeat(owner, count)
-    whole = np.bincount(owner, minlength=len(classes.rows))
-    parts = whole // k
-    part = np.minimum((np.arange(len(owner)) - _starts(whole)[owner]) // k, parts[owner] - 1)
-    home = _starts(parts)[owner] + part
+    rows = np.bincount(owner, minlength=len(classes.rows))
+    parts = rows // k
+    part = np.minimum((np.arange(len(owner)) - _starts(rows)[owner]) // k, parts[owner] - 1)
     by_cell = np.argsort(cell, kind="stable")
-    cell, home = cell[by_cell], home[by_cell]
+    return cell[by_cell], (_starts(parts)[owner] + part)[by_cell]
+
+
+def records_of(classes: Classes, sizes: Sizes, near: Numbers, k: int) -> Records:
+    """Return all records one by one; classes of at least 2k records are divided in their present order.
+
+    Most records of a large cell are excluded: they form a class of that cell alone, at no cost.
+    """
+    cell, home = _homes(classes, k)
     size = len(cell) // k + 2
     rows = np.bincount(home, minlength=size)
     by_home = np.argsort(home, kind="stable")

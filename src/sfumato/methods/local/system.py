@@ -60,9 +60,8 @@ def _narrowed(classes: Classes) -> tuple[Counts64, npt.NDArray[np.int8]]:
 
 def randomized(classes: Classes, k: int, slack: float, rng: np.random.Generator) -> Classes:
     """Return the classes after random moves with a total additional cost of at most `slack`, summed over records."""
-    cells, boxes, costs = classes.cells, (classes.low, classes.high), classes.costs
-    known = np.flatnonzero(classes.owner >= 0)
-    cell, owner, count = (list(part[known]) for part in (classes.cell, classes.owner, classes.count))
+    cells, low, high, costs = classes.cells, classes.low, classes.high, classes.costs
+    cell, owner, count = (list(part[classes.owner >= 0]) for part in (classes.cell, classes.owner, classes.count))
     rows = classes.rows.copy()
 
     def move(e: int, other: int, number: int) -> None:
@@ -79,7 +78,7 @@ def randomized(classes: Classes, k: int, slack: float, rng: np.random.Generator)
     tuples, homes = np.array(cell), np.array(owner)
     for c in rng.permutation(narrowed[rng.random(len(narrowed)) < 0.5]).tolist():
         codes = cells.codes[tuples]
-        inside = np.all((boxes[0][c] <= codes) & (codes < boxes[1][c]), axis=1)
+        inside = np.all((low[c] <= codes) & (codes < high[c]), axis=1)
         inside &= np.any(left[c][starts + codes] == 0, axis=1) if inside.any() else False
         inside &= (rows[homes] > k) & (costs[c] - costs[homes] <= slack)
         spare = [e for e in np.flatnonzero(inside).tolist() if count[e] > 0]
@@ -91,15 +90,14 @@ def randomized(classes: Classes, k: int, slack: float, rng: np.random.Generator)
         if movable < 1:
             continue
         codes = cells.codes[cell[e]]
-        holds = np.flatnonzero(np.all((boxes[0] <= codes) & (codes < boxes[1]), axis=1))
-        holds = holds[holds != own]
+        holds = np.setdiff1d(np.flatnonzero(np.all((low <= codes) & (codes < high), axis=1)), own)
         number = int(rng.integers(1, movable + 1))
         holds = holds[number * (costs[holds] - costs[own]) <= slack]
         if len(holds):
             move(e, int(rng.choice(holds)), number)
-    gone = classes.owner < 0
-    suppressed = classes.cell[gone], classes.owner[gone], classes.count[gone]
-    return Classes.joined(classes.labels, cells, (np.array(cell), np.array(owner), np.array(count)), suppressed)
+    moved, lost = (np.array(cell), np.array(owner), np.array(count)), np.flatnonzero(classes.owner < 0)
+    suppressed = classes.cell[lost], classes.owner[lost], classes.count[lost]
+    return Classes.joined(classes.labels, cells, moved, suppressed)
 
 
 def classes_of(labels: Labels, cells: Cells, plan: BoxPlan) -> Classes:
