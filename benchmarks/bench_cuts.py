@@ -12,7 +12,7 @@ from benchmarks.timing import cpu_seconds, show
 from sfumato.algorithms import memetic
 from sfumato.algorithms.dominance import hypervolume, non_dominated
 from sfumato.algorithms.memetic import State
-from sfumato.methods.cuts.search import CutSearch, loop_settings
+from sfumato.methods.cuts.search import CutSearch
 from sfumato.methods.lattice.search import search_lattice
 from sfumato.methods.run import Run
 from sfumato.methods.search import search as find_front
@@ -138,7 +138,7 @@ def _volume(values: np.ndarray, records: int, full: float) -> float:
 def _ours(study: Any, method: str, population: int) -> dict[int, float]:
     began = time.process_time()
     ready = CutSearch(study.with_search(algorithm=method, population=population, generations=10**6))
-    settings = loop_settings(ready)
+    settings = ready.loop
     state = memetic.start(ready, settings, ready.seeds(Run(), search_lattice), np.random.default_rng(1))
     found: dict[int, float] = {}
 

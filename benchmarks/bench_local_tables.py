@@ -59,12 +59,12 @@ def study_of(name: str, shared: Path, folder: Path) -> Study:
 
 def measured(name: str, shared: Path, folder: Path) -> dict[str, Any]:
     """One table: reading apart from searching, and the most memory the process held."""
-    study = study_of(name, shared, folder).with_search(max_suppression=0.0)
+    study = study_of(name, shared, folder).with_search(max_suppression=0.0).replace(local={"k": KS, "method": "runs"})
     began = time.process_time()
     table = study.table()
     reading = time.process_time() - began
     began = time.process_time()
-    front = search_local(study, table, Run(), ks=KS, boxes=False)
+    front = search_local(study, table, Run())
     return {
         "records": table.records,
         "tuples": table.tuples,

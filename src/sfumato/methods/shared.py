@@ -5,15 +5,21 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
 
 from sfumato.base.progress import recording, stage
 from sfumato.base.text import number, number_or_infinity, percent
-from sfumato.front import Front, Point
-from sfumato.methods.run import Run, Searcher
+from sfumato.errors import UnreachableError, counted
+from sfumato.front import Front, Objective, Point
+from sfumato.measures.registry import GENERAL_LOSS, K
+from sfumato.measures.units import class_table
+from sfumato.methods.run import Parts, Run, Searcher
 from sfumato.methods.system import Abilities, Publishing, Verdict, check_measures
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release.manifest import Manifest
@@ -115,3 +121,62 @@ def times_bound(manifest: Mapping[str, Any], loss: float, bound: float) -> float
 def without_left_out(manifest: Mapping[str, object]) -> str:
     """Return a clause that names the records excluded from a ratio to a lower bound."""
     return " without the records left out because of missing values" if manifest["left_out"] else ""
+
+
+K_AND_LOSS = (Objective(K.name, "max"), Objective(GENERAL_LOSS.name, "min"))
+Item = TypeVar("Item")
+
+
+def reachable_ks(ks: Sequence[int], study: Study, table: FrequencyTable) -> list[int]:
+    """Return the values of k to search for, none below its constraint and none above the records or persons."""
+    least = math.ceil(study.search.constraints.get(K.name, 1.0) - 1e-9)
+    most, what = (table.rows, "record") if table.units is None else (table.units.number, "person")
+    reachable = sorted({max(k, least) for k in ks if max(k, least) <= most})
+    if not reachable:
+        raise UnreachableError(
+            f"the table has {counted(most, what)}, fewer than k = {max(min(ks), least)}", expected=f"k up to {most}"
+        )
+    return reachable
+
+
+def best_for_each_k(
+    items: Iterable[Item], k_of: Callable[[Item], float], loss_of: Callable[[Item], float]
+) -> list[Item]:
+    """Return the items that lose less than every item of a higher k, by falling k."""
+    kept: list[Item] = []
+    for item in sorted(items, key=lambda one: (-k_of(one), loss_of(one))):
+        if not kept or loss_of(item) < loss_of(kept[-1]) - 1e-12:
+            kept.append(item)
+    return kept
+
+
+def persons_in(table: FrequencyTable, plan: BoxPlan) -> tuple[int, int]:
+    """Return the fewest persons in a class of a plan with undivided tuples, and the persons with a suppressed row."""
+    owner = np.full(table.tuples, -1, dtype=np.int64)
+    of, classes, _ = np.array(plan.members, dtype=np.int64).reshape(-1, 3).T
+    owner[of] = classes
+    measured = class_table(table, owner, len(plan.labels), ())
+    return int(measured.size[measured.kept].min()), measured.suppressed_units
+
+
+class KeptState:
+    """The state of a search on disk, if one is kept: loaded to resume, saved on the way, removed when it is done."""
+
+    def __init__(self, run: Run, study: Study, table: FrequencyTable) -> None:
+        self.state, self.resume = run.kept(study, table.fingerprint), run.resume
+
+    def load(self) -> Parts:
+        """Return the saved state of a search that is resumed, or nothing for a new one."""
+        return (self.state.load() or {}) if self.state is not None and self.resume else {}
+
+    def save(self, parts: Callable[[], Parts]) -> None:
+        """Save the state if enough time has passed."""
+        if self.state is not None:
+            self.state.save(parts)
+
+    def end(self, parts: Callable[[], Parts], stopped: bool) -> None:
+        """Save the state of a search that was stopped, and remove that of a finished one."""
+        if self.state is not None and stopped:
+            self.state.save(parts, now=True)
+        elif self.state is not None:
+            self.state.remove()

@@ -15,8 +15,7 @@ from tests.release.fronts import ANYTHING
 import sfumato as sf
 from sfumato.errors import DataError, HierarchyError, UnreachableError
 from sfumato.front import Front
-from sfumato.methods.cells.exact import proven
-from sfumato.methods.cells.patterns import Blanks
+from sfumato.methods.cells.patterns import Blanks, proven
 from sfumato.methods.cells.search import Problem, original_values
 from sfumato.methods.cells.system import bound_sentence
 
@@ -134,7 +133,7 @@ def test_a_program_that_was_stopped_is_not_called_exact(tmp_path: Path, monkeypa
     """One node is not enough here: the bound is a little below what was found, by less than two cells."""
     rng = np.random.default_rng(2)
     study = study_of(tmp_path, pd.DataFrame({name: rng.integers(0, 3, 60) for name in "abcd"}))
-    monkeypatch.setattr("sfumato.methods.cells.exact.NODES", 1)
+    monkeypatch.setattr("sfumato.methods.cells.patterns.NODES", 1)
     front = sf.search(study)
     point = front.points[0]
     assert point.bound is not None

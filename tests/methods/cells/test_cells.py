@@ -14,9 +14,8 @@ from tests.release.fronts import ANYTHING
 
 import sfumato as sf
 from sfumato.errors import StudyError, UnreachableError
-from sfumato.methods.cells.exact import Program, solve
 from sfumato.methods.cells.matching import release_support, source_support, without_needless
-from sfumato.methods.cells.patterns import Blanks
+from sfumato.methods.cells.patterns import Blanks, Program, solve
 
 Rows = list[tuple[int, ...]]
 EQUAL = np.ones(3)

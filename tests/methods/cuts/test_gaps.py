@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.methods.cuts.spaces import bits_of, valid
 
 from sfumato.errors import HierarchyError, StudyError
 from sfumato.hierarchies.hierarchy import Hierarchy, flat
@@ -66,11 +67,11 @@ def test_everything_that_varies_stays_valid(seed: int, missing: bool) -> None:
     children = offspring(layout, parents, rng)
     jolts = jolted(layout, parents, rng)
     for bits in (*parents, *children, *jolts, *found.ends()):
-        assert found.valid(bits)
+        assert valid(found, bits)
     for bits in parents:
         moves = layout.moves(bits)
         made = moves.made(np.arange(len(moves)))
-        assert all(found.valid(row) for row in made)
+        assert all(valid(found, row) for row in made)
         assert layout.hashes(made).tolist() == moves.hashes.tolist()
         assert not any(np.array_equal(row, bits) for row in made)
 
@@ -91,7 +92,7 @@ def test_a_plan_says_what_its_bits_say(seed: int, missing: bool) -> None:
     table = from_codes([s.domain for s in found.segments], np.zeros((3, 2), dtype=np.int32))
     bits = found.sampled(np.random.default_rng(seed), 1)[0]
     plan = found.plan(bits)
-    assert np.array_equal(found.bits_of(plan), bits)
+    assert np.array_equal(bits_of(found, plan), bits)
     for told, direct in zip(plan.recoding(table), found.recoding(bits), strict=True):
         pairs = set(zip(told.groups.tolist(), direct.groups.tolist(), strict=True))
         assert len(pairs) == len(told.covers) == len(direct.covers)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.methods.cuts.spaces import bits_of, valid
 from tests.strategies import tables
 
 from sfumato.hierarchies.hierarchy import Hierarchy
@@ -13,7 +14,8 @@ from sfumato.measures.classes import classify
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import suppress_below, suppress_within
 from sfumato.methods.cuts import kernels
-from sfumato.methods.cuts.problem import RULES, CutProblem
+from sfumato.methods.cuts.kernels import RULES
+from sfumato.methods.cuts.problem import CutProblem
 from sfumato.methods.cuts.space import CutSpace
 from sfumato.plans.recodings import CutPlan
 from sfumato.tables.domain import domain_of
@@ -41,8 +43,8 @@ def test_the_worked_example() -> None:
     unmarried = ("never", "civil")
     for ages, expected in ((("15", "20"), 29 / 7), (("15", "20", "30"), 17 / 7)):
         plan = CutPlan({"age": ages, "marital": unmarried})
-        bits = space.bits_of(plan)
-        assert space.valid(bits)
+        bits = bits_of(space, plan)
+        assert valid(space, bits)
         figures = problem.figures(bits[None, :])[0, 0]
         assert figures[kernels.PROPERTY_SUM] / 7 == expected
         assert figures[kernels.LEAST_SIZE] == 2
@@ -160,7 +162,7 @@ def test_threads_and_weights(adult: FrequencyTable) -> None:
     one = CutProblem(adult, space, "safe", 3016, threads=1)
     two = CutProblem(adult, space, "safe", 3016, threads=2)
     assert np.array_equal(one.figures(bits), two.figures(bits))
-    light = CutProblem(adult, space, "within", 301, weights={"age": 0.0, "sex": 2.0})
+    light = CutProblem(adult, space, "within", 301, given_weights={"age": 0.0, "sex": 2.0})
     classes = suppress_within(classify(adult, space.recoding(bits[0]), tuple(light.weights.tolist())), 301)
     general, gone = light.losses(light.figures(bits[:1]))
     assert general[0, 0] + gone[0, 0] == pytest.approx(measure("general_loss").value(classes) / light.full)

@@ -55,7 +55,7 @@ def test_the_cheapest_first_is_one_box_dissolved_after_another(cells: Any, boxes
     low = np.array([(a, b) for a, _, b, _ in boxes], np.int64).reshape(-1, 2)
     high = np.array([(a, b) for _, a, _, b in boxes], np.int64).reshape(-1, 2)
     sort, first, last = apply._spans(codes, low, high)
-    keys, nothing = apply._keys(len(counts)), np.zeros(len(low), np.uint64)
+    keys, nothing = np.arange(1, len(counts) + 1, dtype=np.uint64) << 4, np.zeros(len(low), np.uint64)
     owner, _ = cheapest_first(
         np.ascontiguousarray(codes[:, sort]), counts[sort], low, high, first, last, 3, keys, nothing
     )

@@ -18,8 +18,9 @@ from sfumato.tables.frequency import FrequencyTable
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[sf.Study, FrequencyTable, Front]:
     study = small(tmp_path_factory.mktemp("local"), rows=300).with_search(max_suppression=0.02)
+    study = study.replace(local={"k": (1, 2, 5, 20), "effort": 1, "passes": 2})
     table = study.table()
-    return study, table, search_local(study, table, Run(), ks=(1, 2, 5, 20), effort=1, passes=2)
+    return study, table, search_local(study, table, Run())
 
 
 def test_every_class_has_k_records_inside_its_label(found: tuple[sf.Study, FrequencyTable, Front]) -> None:
@@ -81,4 +82,4 @@ def test_a_plan_that_cannot_be_is_refused(spoiled: dict[str, object]) -> None:
 def test_more_than_all_records_cannot_be_reached(found: tuple[sf.Study, FrequencyTable, Front]) -> None:
     study, table, _ = found
     with pytest.raises(sf.UnreachableError, match="fewer than k = 1000"):
-        search_local(study, table, Run(), ks=(1000,))
+        search_local(study.replace(local={"k": (1000,)}), table, Run())

@@ -100,7 +100,7 @@ def test_random_units_in_random_tables(data: st.DataObject) -> None:
     study = study_of(frame, search=search, local={"k": [2, 3]})
     table = study.table()
     try:
-        front = search_local(study, table, Run(), ks=[2, 3], effort=int(rng.integers(0, 2)), passes=2)
+        front = search_local(study.replace(local={"effort": int(rng.integers(0, 2))}), table, Run())
     except UnreachableError:
         assert limits or persons < 3
         return

@@ -147,20 +147,21 @@ MOST_WORK = 400_000_000  # limit on tuples times masks; about two minutes
 
 @dataclass(frozen=True, eq=False)
 class Possible:
-    """The number of possible released records for each source tuple, and of possible source records for each entry."""
+    """The number of possible released records for each source tuple, and of possible source records for each entry.
+
+    The smallest of the first is matching k.
+    """
 
     rows: Counts64
     people: Counts64
 
     @property
     def matching_k(self) -> int:
-        """The smallest number of released records that are possible for a source record."""
-        return int(self.rows.min()) if len(self.rows) else 0
+        return min(self.rows.tolist(), default=0)
 
     @property
     def matching_people(self) -> int:
-        """The smallest number of source records that are possible for a released record."""
-        return int(self.people.min()) if len(self.people) else 0
+        return min(self.people.tolist(), default=0)
 
     def reaches(self, k: int) -> bool:
         """Return whether both numbers are at least k."""
@@ -173,15 +174,14 @@ def possible(blanks: Blanks) -> Possible | None:
     if len(np.unique(blanks.mask)) * tuples > MOST_WORK:
         return None
     row_of, released = _rows(blanks)
-    pairs: list[tuple[Counts64, Counts64]] = []
+    pairs = [np.zeros((2, 0), np.int32)]
     edges = 0
     for own, rows in _agreeing(blanks, row_of):
         edges += len(own)
         if edges > MOST_EDGES:
             return None
-        pairs.append((own.astype(np.int32), rows.astype(np.int32)))
-    own = np.concatenate([pair[0] for pair in pairs]) if pairs else np.zeros(0, np.int32)
-    rows = np.concatenate([pair[1] for pair in pairs]) if pairs else np.zeros(0, np.int32)
+        pairs.append(np.stack([own, rows]).astype(np.int32))
+    own, rows = np.concatenate(pairs, axis=1)
     del pairs
     part = _components(blanks, own, rows, row_of, len(released))
     joined = part[own] == part[tuples + rows]
@@ -194,9 +194,8 @@ def possible(blanks: Blanks) -> Possible | None:
 def counted_by_matching(blanks: Blanks) -> dict[str, int | None]:
     """Return both figures of a file by name; None for figures that were not computed."""
     found = possible(blanks)
-    if found is None:
-        return {MATCHING_K: None, MATCHING_PEOPLE: None}
-    return {MATCHING_K: found.matching_k, MATCHING_PEOPLE: found.matching_people}
+    known = (None, None) if found is None else (found.matching_k, found.matching_people)
+    return {MATCHING_K: known[0], MATCHING_PEOPLE: known[1]}
 
 
 def enough_possible(blanks: Blanks, k: int) -> bool:
@@ -238,9 +237,8 @@ def _rows(blanks: Blanks) -> tuple[Counts64, Counts64]:
     """Return the number of the released row of each entry, and the number of records with each row."""
     row_of = np.zeros(len(blanks.of), dtype=np.int64)
     total = 0
-    for mask in np.unique(blanks.mask).tolist():
-        some = blanks.mask == mask
-        present, number = np.unique(numbered(blanks.codes, mask)[blanks.of[some]], return_inverse=True)
+    for some, keys in blanks.by_mask():
+        present, number = np.unique(keys[blanks.of[some]], return_inverse=True)
         row_of[some] = number.reshape(-1) + total
         total += len(present)
     return row_of, np.bincount(row_of, weights=blanks.count, minlength=total).astype(np.int64)
@@ -248,9 +246,7 @@ def _rows(blanks: Blanks) -> tuple[Counts64, Counts64]:
 
 def _agreeing(blanks: Blanks, row_of: Counts64) -> Iterator[tuple[Counts64, Counts64]]:
     """Yield pairs of a tuple and a row that agree with each other, mask by mask."""
-    for mask in np.unique(blanks.mask).tolist():
-        keys = numbered(blanks.codes, mask)
-        some = blanks.mask == mask
+    for some, keys in blanks.by_mask():
         row = np.full(int(keys.max(initial=0)) + 1, -1, dtype=np.int64)
         row[keys[blanks.of[some]]] = row_of[some]
         own = np.flatnonzero(row[keys] >= 0)
@@ -264,8 +260,7 @@ def _components(blanks: Blanks, own: Counts64, rows: Counts64, row_of: Counts64,
     remaining records can take one more row. A tuple that has a row can release it in exchange.
     """
     tuples = len(blanks.counts)
-    given = np.bincount(blanks.of, weights=blanks.count, minlength=tuples).astype(np.int64)
-    over = tuples + released
+    given, over = blanks.released, tuples + released
     free, used = np.flatnonzero(blanks.counts > given), np.flatnonzero(given > 0)
     start = [own, tuples + row_of, np.full(len(free), over), used]
     end = [tuples + rows, blanks.of, free, np.full(len(used), over)]

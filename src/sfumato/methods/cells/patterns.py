@@ -5,14 +5,21 @@ are blank, with bit j for column j. Patterns with the same mask agree with a rec
 equal, so agreement is counted mask by mask.
 
 `Kept` computes what columns without blanks rule out: records of rare values in them can only be suppressed.
+
+`solve` finds the fewest blank cells of a small table by an integer program, with a proof. Each tuple and mask has a
+variable: the number of its records that are released with this mask. In the strict reading a pattern is used by no
+record or by at least k. In the (k, k)-anonymity reading (`reading = "agreeing"`) every pattern agrees with at least k
+source records, and every tuple agrees with at least k released records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import coo_array, eye_array, hstack
 
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.base.text import number
@@ -39,41 +46,59 @@ class Blanks:
     def columns(self) -> int:
         return int(self.codes.shape[1])
 
+    @property
+    def released(self) -> Counts64:
+        """The number of records of each tuple that are not suppressed."""
+        return np.bincount(self.of, weights=self.count, minlength=len(self.counts)).astype(np.int64)
+
     def cost(self, weights: Floats) -> float:
         """Return the number of blank cells, each multiplied by the weight of its column."""
         return float((mask_costs(self.mask, weights) * self.count).sum())
 
     def blanked(self) -> Counts64:
         """Return the number of blank cells of each column."""
-        bits = (self.mask[:, None] >> np.arange(self.columns)) & 1
-        return np.asarray((bits * self.count[:, None]).sum(axis=0))
+        return np.asarray((bits_of(self.mask, self.columns) * self.count[:, None]).sum(axis=0))
 
     @property
     def whole(self) -> int:
         """The number of records that are blank in every column."""
         return int(self.count[self.mask == (1 << self.columns) - 1].sum())
 
+    def by_mask(self) -> Iterator[tuple[Flags, Counts64]]:
+        """Yield for each mask its entries, and a number for each tuple by the cells that are not blank."""
+        for mask in np.unique(self.mask).tolist():
+            yield self.mask == mask, numbered(self.codes, mask)
+
     def sizes(self) -> Counts64:
         """Return for each entry the number of records with the same pattern: k in the strict reading."""
         sizes = np.zeros(len(self.of), dtype=np.int64)
-        for mask in np.unique(self.mask).tolist():
-            some = self.mask == mask
-            keys = numbered(self.codes, mask)[self.of[some]]
-            sizes[some] = np.bincount(keys, weights=self.count[some]).astype(np.int64)[keys]
+        for some, keys in self.by_mask():
+            own = keys[self.of[some]]
+            sizes[some] = np.bincount(own, weights=self.count[some]).astype(np.int64)[own]
         return sizes
 
     def agreeing(self) -> tuple[Counts64, Counts64]:
         """Return for each entry the source records that agree, and for each tuple the released records that agree."""
         source = np.zeros(len(self.of), dtype=np.int64)
         released = np.zeros(len(self.counts), dtype=np.int64)
-        for mask in np.unique(self.mask).tolist():
-            some = self.mask == mask
-            keys = numbered(self.codes, mask)
+        for some, keys in self.by_mask():
             own = keys[self.of[some]]
             source[some] = np.bincount(keys, weights=self.counts).astype(np.int64)[own]
             rows = np.bincount(own, weights=self.count[some], minlength=int(keys.max()) + 1).astype(np.int64)
             released += rows[keys]
         return source, released
+
+    @property
+    def agreeing_k(self) -> int:
+        """The k of (k, k)-anonymity, pair by pair."""
+        source, released = self.agreeing()
+        return int(min(source.min(), released.min()))
+
+    def details(self, names: Sequence[str]) -> dict[str, object]:
+        """Return the details of a point: the blank cells, those of each column, and records without a value."""
+        blanked = self.blanked().tolist()
+        each = dict(zip(names, blanked, strict=True))
+        return {"cells": sum(blanked), "blanked": each, "blank_records": self.whole}
 
     def matching(self) -> int | None:
         """Return the least number of released records that match one of them if a blank matches anything.
@@ -102,10 +127,14 @@ class Blanks:
         return Blanks(self.codes, self.counts, pairs[:, 0].copy(), pairs[:, 1].copy(), count)
 
 
+def bits_of(masks: Counts64, columns: int) -> Counts64:
+    """Return for each mask and column whether the cell is blank, as 0 or 1."""
+    return np.asarray((masks[:, None] >> np.arange(columns)) & 1)
+
+
 def mask_costs(masks: Counts64, weights: Floats) -> Floats:
     """Return the cost per record of each mask."""
-    bits = (np.asarray(masks)[:, None] >> np.arange(len(weights))) & 1
-    return np.asarray(bits @ weights, dtype=np.float64)
+    return np.asarray(bits_of(masks, len(weights)) @ weights, dtype=np.float64)
 
 
 def numbered(codes: Codes, mask: int) -> Counts64:
@@ -134,10 +163,7 @@ def masks_by_cost(columns: int, weights: Floats, allowed: Flags) -> Counts64:
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """The columns of a table without blanks, and how many of its records may be suppressed.
-
-    `removed` records were removed before and count as suppressed.
-    """
+    """The columns of a table without blanks, its records that may be suppressed, and those suppressed before."""
 
     names: tuple[str, ...]
     codes: Codes
@@ -189,7 +215,7 @@ def refused(tables: Sequence[Kept], k: int, *, suppresses: bool) -> UnreachableE
     nearer += [f"blanks allowed in {' or '.join(enough[:3])}"] if enough else []
     if suppresses and short < records:
         least = (short + best.removed) / (records + best.removed)
-        nearer.append(f"max_suppression from {_ceiling(least):g} on")
+        nearer.append(f"max_suppression from {np.ceil(least * 1000 - 1e-9) / 1000:g} on")  # so that the records fit
     keep = "keeps its cells" if len(columns) == 1 else "keep their cells"
     return UnreachableError(
         f"{shortened(columns)} {keep}, and {short:,} of {counted(records, 'record')} have values there that fewer than "
@@ -199,6 +225,126 @@ def refused(tables: Sequence[Kept], k: int, *, suppresses: bool) -> UnreachableE
     )
 
 
-def _ceiling(share: float) -> float:
-    """Return a share rounded up, so that the records fit into it."""
-    return float(np.ceil(share * 1000 - 1e-9) / 1000)
+NODES = 20_000  # limit of the branch and bound; unlike a time limit it is the same on every machine
+TOLERANCE = 1e-6  # of the solver, where the most expensive cell costs 1
+APART = 1e-4  # smallest ratio of two weights that the solver can distinguish
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A problem: tuples and counts, k, the cost of a blank in each column, and the limits.
+
+    `allowed` are the columns that may have blanks, `caps` the largest number of blanks in each. `budget` is the number
+    of records that may be suppressed (strict) or blank in every column ((k, k)-anonymity).
+    """
+
+    codes: Codes
+    counts: Counts64
+    k: int
+    weights: Floats
+    allowed: Flags
+    caps: Counts64
+    budget: int
+    strict: bool
+
+
+def comparable(weights: Floats) -> bool:
+    """Return whether the solver, whose tolerance is relative to the largest weight, sees the smallest above zero."""
+    return float(weights[weights > 0].min(initial=np.inf)) >= APART * float(weights.max())
+
+
+def cost_of(blanks: Blanks, weights: Floats) -> float:
+    """Return the cost of blanks: their cells, and all cells of suppressed records."""
+    gone = int(blanks.counts.sum()) - int(blanks.count.sum())
+    return blanks.cost(weights) + gone * float(weights.sum())
+
+
+def proven(blanks: Blanks, bound: float, weights: Floats) -> bool:
+    """Return whether blanks cost no more than their lower bound, to the tolerance of the solver."""
+    return cost_of(blanks, weights) <= bound + TOLERANCE * float(weights.max())
+
+
+def solve(problem: Program) -> tuple[Blanks | None, float | None]:
+    """Return the cheapest blanks and a lower bound; None for what does not exist or was not found within the budget.
+
+    The variables are the records of each tuple and mask, in the strict reading also used patterns and suppressed
+    records. The tolerances of the solver are absolute, so weights are scaled to a largest weight of 1.
+    """
+    codes, counts = problem.codes, problem.counts
+    scale = float(problem.weights.max()) or 1.0
+    weights = problem.weights / scale
+    masks = masks_by_cost(codes.shape[1], weights, problem.allowed)
+    keys = [numbered(codes, mask) for mask in masks.tolist()]
+    enough = [np.flatnonzero(np.bincount(own, weights=counts)[own] >= problem.k) for own in keys]
+    tuple_of, mask_of = np.concatenate(enough), np.repeat(np.arange(len(masks)), [len(some) for some in enough])
+    if not len(tuple_of):  # no pattern has k source records
+        return None, None
+    mask = masks[mask_of]
+    prices, upper = mask_costs(mask, weights), counts[tuple_of].astype(np.float64)
+    if problem.strict:
+        own = np.concatenate([each[some] for each, some in zip(keys, enough, strict=True)])
+        pattern = np.unique(np.stack([mask_of, own]), axis=1, return_inverse=True)[1].reshape(-1)
+        used = int(pattern.max()) + 1
+        prices = np.concatenate([prices, np.zeros(used), np.full(len(counts), weights.sum())])
+        upper = np.concatenate([upper, np.ones(used), counts])
+        constraints = _strict(problem, tuple_of, mask, pattern)
+    else:
+        constraints = _agreeing(problem, tuple_of, mask, _agreement(keys, enough))
+    result = milp(
+        prices,
+        integrality=np.ones(len(prices), dtype=np.int64),
+        bounds=Bounds(np.zeros(len(prices)), upper),
+        constraints=constraints,
+        options={"node_limit": NODES, "mip_rel_gap": 0.0},
+    )
+    stated = np.inf if result.mip_dual_bound is None else float(result.mip_dual_bound)
+    bound = max(stated, 0.0) * scale if np.isfinite(stated) else None
+    if result.x is None:
+        return None, bound
+    records = np.rint(result.x[: len(mask)]).astype(np.int64)
+    kept = records > 0
+    blanks = Blanks(codes, counts, tuple_of[kept], mask[kept], records[kept]).merged()
+    return blanks, None if bound is None else min(bound, cost_of(blanks, problem.weights))
+
+
+def _limits(low: float | Counts64, high: float | Counts64, *blocks: coo_array, width: int = 0) -> LinearConstraint:
+    """Return constraints from blocks of coefficients, side by side; further variables up to `width` have none."""
+    matrix = hstack(blocks, format="coo")
+    matrix.resize(matrix.shape[0], max(matrix.shape[1], width))
+    return LinearConstraint(matrix, *(np.full(matrix.shape[0], end, dtype=np.float64) for end in (low, high)))
+
+
+def _strict(problem: Program, tuple_of: Counts64, mask: Counts64, pattern: Counts64) -> list[LinearConstraint]:
+    """Return the constraints of the strict reading: every used pattern has k records."""
+    counts, (size, columns) = problem.counts, problem.codes.shape
+    x, y = len(mask), int(pattern.max()) + 1
+    every, one, width = np.arange(x), np.ones(x), x + y + size
+    in_tuple = coo_array((one, (tuple_of, every)), shape=(size, x))
+    in_pattern = coo_array((one, (pattern, every)), shape=(y, x))
+    if_used = coo_array((-counts[tuple_of].astype(np.float64), (every, pattern)), shape=(x, y))
+    return [
+        _limits(counts, counts, in_tuple, coo_array((size, y)), eye_array(size, format="coo")),
+        _limits(-np.inf, problem.caps, coo_array(bits_of(mask, columns).T.astype(np.float64)), width=width),
+        _limits(0.0, np.inf, in_pattern, -float(problem.k) * eye_array(y, format="coo"), width=width),
+        _limits(-np.inf, 0.0, eye_array(x, format="coo"), if_used, width=width),
+        _limits(0.0, problem.budget, coo_array((1, x + y)), coo_array(np.ones((1, size)))),
+    ]
+
+
+def _agreeing(problem: Program, tuple_of: Counts64, mask: Counts64, agrees: coo_array) -> list[LinearConstraint]:
+    """Return the constraints of (k, k)-anonymity: every tuple agrees with k released records."""
+    size, columns = problem.codes.shape
+    in_tuple = coo_array((np.ones(len(mask)), (tuple_of, np.arange(len(mask)))), shape=(size, len(mask)))
+    full = mask[None, :] == (1 << columns) - 1
+    return [
+        _limits(problem.counts, problem.counts, in_tuple),
+        _limits(-np.inf, problem.caps, coo_array(bits_of(mask, columns).T.astype(np.float64))),
+        _limits(problem.k, np.inf, agrees),
+        _limits(0.0, problem.budget, coo_array(full.astype(np.float64))),
+    ]
+
+
+def _agreement(keys: list[Counts64], enough: list[Counts64]) -> coo_array:
+    """Return by tuple and variable whether the pattern of the variable agrees with the tuple."""
+    pairs = zip(keys, enough, strict=True)
+    return hstack([coo_array((own[:, None] == own[some]).astype(np.float64)) for own, some in pairs])

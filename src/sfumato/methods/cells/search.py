@@ -6,23 +6,20 @@ released as one label, a run of the column's ordered values. So blanks and group
 
 from __future__ import annotations
 
-import math
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import groupby
 
 import numpy as np
 
 from sfumato.base.arrays import Codes, Counts64, Flags, Floats
 from sfumato.data.settings import Role
-from sfumato.errors import StudyError, UnreachableError, counted, nearest, shortened
+from sfumato.errors import StudyError, UnreachableError, nearest, shortened
 from sfumato.front import Front, Objective, Point, numbered
 from sfumato.measures.registry import GENERAL_LOSS, K
 from sfumato.measures.suppression import budget
-from sfumato.measures.units import class_table
-from sfumato.methods.cells.exact import Program, comparable, proven, solve, variables
 from sfumato.methods.cells.matching import (
     counted_by_matching,
     enough_possible,
@@ -31,19 +28,18 @@ from sfumato.methods.cells.matching import (
     source_support,
     without_needless,
 )
-from sfumato.methods.cells.patterns import Blanks, Kept, refused
+from sfumato.methods.cells.patterns import Blanks, Kept, Program, bits_of, comparable, proven, refused, solve
 from sfumato.methods.registry import system_named
 from sfumato.methods.run import Run, Series
+from sfumato.methods.shared import K_AND_LOSS, KeptState, best_for_each_k, persons_in, reachable_ks
 from sfumato.methods.system import check_weights
-from sfumato.plans.boxes import BoxPlan
+from sfumato.plans.boxes import BoxPlan, Span
 from sfumato.plans.recodings import RecodingPlan
 from sfumato.plans.segments import segments_of
 from sfumato.release.policy import MATCHING_K
 from sfumato.study import Study
 from sfumato.tables.domain import domain_of
 from sfumato.tables.frequency import FrequencyTable, value_counts
-
-Span = tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,13 +75,10 @@ def plan_groups(name: str, table: FrequencyTable, plan: RecodingPlan) -> Base | 
         runs = groups[order]
         if int(np.count_nonzero(np.diff(runs))) + 1 != len(covers):
             return None
-        first = np.searchsorted(np.cumsum(np.concatenate([[0], np.diff(runs) != 0])), np.arange(len(covers)))
-        ends = np.concatenate([first[1:], [len(runs)]]) - 1
-        named = {
-            int(runs[a]): (domain.labels[order[a]], domain.labels[order[b]]) for a, b in zip(first, ends, strict=True)
-        }
+        _, first, sizes = np.unique(runs, return_index=True, return_counts=True)
+        ends = order[np.stack([first, first + sizes - 1], axis=1)].tolist()
         codes.append(groups[own])
-        spans.append(tuple(named[group] for group in range(len(covers))))
+        spans.append(tuple((domain.labels[a], domain.labels[b]) for a, b in ends))
         losses.append((covers - 1) / max(len(order) - 1, 1))
     return Base(name, np.stack(codes, axis=1).astype(np.int32), tuple(spans), tuple(losses))
 
@@ -99,15 +92,12 @@ def bases_of(study: Study, table: FrequencyTable) -> list[Base]:
     searched = study.with_search(system=settings.after).with_search(
         max_suppression=0.0, constraints={}, objectives=(K.name, GENERAL_LOSS.name)
     )
-    front: Front = system_named(settings.after).search(searched, Run(), table)
+    front = system_named(settings.after).search(searched, Run(), table)
     points = [point for point in front.points if point.loss > 0]
-    chosen = (
-        sorted({round(i) for i in np.linspace(0, len(points) - 1, min(settings.bases, len(points)))}) if points else []
-    )
-    for at in chosen:
-        base = plan_groups(f"{settings.after} point {points[at].id}", table, points[at].recoding_plan)
-        bases += [] if base is None else [base]
-    return bases
+    places = {round(i) for i in np.linspace(0, len(points) - 1, min(settings.bases, len(points)))}
+    named = ((f"{settings.after} point {points[at].id}", points[at].recoding_plan) for at in sorted(places))
+    groups = (plan_groups(name, table, plan) for name, plan in named)
+    return [*bases, *(base for base in groups if base is not None)]
 
 
 def grouped_table(table: FrequencyTable, base: Base, inside: Flags) -> tuple[FrequencyTable, Counts64]:
@@ -151,26 +141,6 @@ def grouped_table(table: FrequencyTable, base: Base, inside: Flags) -> tuple[Fre
     return grouped, of
 
 
-def split_members(
-    of: Counts64, counts: Counts64, members: Sequence[tuple[int, int, int]]
-) -> list[tuple[int, int, int]]:
-    """Return members of grouped tuples as members of the tuples of the source, in their order."""
-    waiting: dict[int, list[list[int]]] = {}
-    for group, mask, count in members:
-        waiting.setdefault(group, []).append([mask, count])
-    parts = []
-    for t, group in enumerate(of.tolist()):
-        left, queue = int(counts[t]), waiting.get(group, [])
-        while left and queue:
-            taken = min(left, queue[0][1])
-            parts.append((t, queue[0][0], taken))
-            left -= taken
-            queue[0][1] -= taken
-            if not queue[0][1]:
-                queue.pop(0)
-    return parts
-
-
 AGREEING = "agreeing"
 MATCHED = Objective(MATCHING_K, "max", title="rows possible for each person (matching k)", privacy=True, scale="log")
 PAIRWISE = Objective(AGREEING, "max", title="records that agree pair by pair (k, k)", privacy=True, scale="log")
@@ -195,10 +165,9 @@ class Solution:
 
 def _loss(base: Base, blanks: Blanks, weights: Floats) -> float:
     """Return the loss of the released records: a blank loses its cell, a group its share."""
-    bits = (blanks.mask[:, None] >> np.arange(blanks.columns)) & 1
     total = 0.0
-    for j, weight in enumerate(weights):
-        lost = np.where(bits[:, j] == 1, 1.0, base.losses[j][blanks.codes[blanks.of, j]])
+    for j, (weight, blank) in enumerate(zip(weights, bits_of(blanks.mask, blanks.columns).T, strict=True)):
+        lost = np.where(blank == 1, 1.0, base.losses[j][blanks.codes[blanks.of, j]])
         total += float(weight) * float((lost * blanks.count).sum())
     return total
 
@@ -212,21 +181,13 @@ def point_of(study: Study, table: FrequencyTable, one: Solution, weights: Floats
     plan, persons = plan_of(table, one.base, blanks), None
     figures: dict[str, int | None]
     if table.units is None:
-        source, released = blanks.agreeing()
-        agreed = int(min(source.min(), released.min()))
-        figures = {K.name: int(blanks.sizes().min()), AGREEING: agreed, "matching": blanks.matching()}
+        figures = {K.name: int(blanks.sizes().min()), AGREEING: blanks.agreeing_k, "matching": blanks.matching()}
     else:
         k, persons = persons_in(table, plan)
         figures = {K.name: k}
     if study.cells.reading == AGREEING:
         figures |= counted_by_matching(blanks)
-    details = {
-        "method": one.method,
-        "cells": int(blanks.blanked().sum()),
-        "blanked": dict(zip(table.columns, blanks.blanked().tolist(), strict=True)),
-        "blank_records": blanks.whole,
-        "readings": figures,
-    }
+    details = {"method": one.method, **blanks.details(table.columns), "readings": figures}
     details |= {"after": one.base.name} if one.base.name else {}
     bound = None if one.bound is None else min(one.bound, cost)  # the solver adds up costs in another order
     if bound is not None and bound > 0:
@@ -237,31 +198,11 @@ def point_of(study: Study, table: FrequencyTable, one: Solution, weights: Floats
     return Point(0, values, cost / full, gone, plan, bound, details, persons)
 
 
-def persons_in(table: FrequencyTable, plan: BoxPlan) -> tuple[int, int]:
-    """Return the fewest persons in a class of a plan with undivided tuples, and the persons with a suppressed row."""
-    owner = np.full(table.tuples, -1, dtype=np.int64)
-    of, classes, _ = np.array(plan.members, dtype=np.int64).reshape(-1, 3).T
-    owner[of] = classes
-    measured = class_table(table, owner, len(plan.labels), ())
-    return int(measured.size[measured.kept].min()), measured.suppressed_units
-
-
 def privacy_objective(reading: str, points: Sequence[Point]) -> Objective:
     """Return the privacy objective of a reading: k by matching, or pair by pair where matching was not computed."""
     if reading != AGREEING:
-        return Objective(K.name, "max")
+        return K_AND_LOSS[0]
     return MATCHED if all(MATCHING_K in point.values for point in points) else PAIRWISE
-
-
-def non_dominated(points: Sequence[Point], privacy: Objective) -> list[Point]:
-    """Return the points that no point of higher k dominates; only the values of the objectives are kept."""
-    names = (privacy.name, GENERAL_LOSS.name)
-    points = [replace(point, values={name: point.values[name] for name in names}) for point in points]
-    kept: list[Point] = []
-    for point in sorted(points, key=lambda p: (-p.values[privacy.name], p.loss)):
-        if not kept or point.loss < kept[-1].loss - 1e-12:
-            kept.append(point)
-    return kept
 
 
 def plan_of(table: FrequencyTable, base: Base, blanks: Blanks) -> BoxPlan:
@@ -273,10 +214,10 @@ def plan_of(table: FrequencyTable, base: Base, blanks: Blanks) -> BoxPlan:
         groups = blanks.codes[t]
         spans = (ends[j] if mask >> j & 1 else base.spans[j][groups[j]] for j in range(blanks.columns))
         owner.append(names.setdefault(tuple(spans), len(names)))
-    left = blanks.counts - np.bincount(blanks.of, weights=blanks.count, minlength=len(blanks.counts)).astype(np.int64)
-    merged: dict[tuple[int, int], int] = {}
+    left = blanks.counts - blanks.released
+    merged: Counter[tuple[int, int]] = Counter()
     for t, own, count in zip(blanks.of.tolist(), owner, blanks.count.tolist(), strict=True):
-        merged[t, own] = merged.get((t, own), 0) + count
+        merged[t, own] += count
     members = [(t, own, count) for (t, own), count in merged.items()]
     members += [(t, -1, int(left[t])) for t in np.flatnonzero(left > 0).tolist()]
     return BoxPlan(table.columns, tuple(names), tuple(sorted(members)))
@@ -296,32 +237,9 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
     allowed, caps = _limits(study, table)
     weights = np.array(study.weights_for(table))
     segments_of(study, table)  # raises before the search what publication would refuse
-    least = math.ceil(study.search.constraints.get(K.name, 1.0) - 1e-9)
-    persons = int(table.rows if table.units is None else table.units.number)
-    ks = sorted({max(k, least) for k in settings.k if max(k, least) <= persons})
-    if not ks:
-        raise UnreachableError(
-            f"the table has {counted(persons, 'record' if table.units is None else 'person')}, fewer than "
-            f"k = {max(min(settings.k), least)}",
-            expected=f"k up to {persons}",
-        )
-    solutions: list[Solution] = []
-    kept: list[Kept] = []
-    bases = bases_of(study, table)
-    checkpoint = run.kept(study, table.fingerprint)
-    run.series = None if checkpoint is None else Series(checkpoint, run.resume)
-    for number, base in enumerate(bases):
-        problem = Problem(study, table, base, weights, allowed, caps)
-        kept.append(problem.kept)
-        reached = [k for k in ks if kept[-1].reaches(k)]
-        solutions += problem.strict(run, reached) if settings.reading == "strict" else problem.agreeing(run, reached)
-        if run.stopped or run.tell(number + 1, len(bases)):
-            break
-    if checkpoint is not None and run.series is not None:
-        if run.stopped:
-            checkpoint.save(partial(dict, run.series.parts), now=True)
-        else:
-            checkpoint.remove()
+    ks = reachable_ks(settings.k, study, table)
+    problems = [Problem(study, table, base, weights, allowed, caps) for base in bases_of(study, table)]
+    solutions, kept = _solutions(problems, ks, run)
     if not any(one.reaches(ks[0]) for one in kept):
         raise refused(kept, ks[0], suppresses=settings.reading == "strict")
     if not solutions:
@@ -330,27 +248,45 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
             expected="a smaller k, more records suppressed (strict) or blank (agreeing), or fewer columns under never",
         )
     found = [point_of(study, table, one, weights) for one in solutions]
-    objectives = (privacy_objective(settings.reading, found), Objective(GENERAL_LOSS.name, "min"))
-    points = non_dominated(found, objectives[0])
+    objectives = (privacy_objective(settings.reading, found), K_AND_LOSS[1])
+    names = [objective.name for objective in objectives]
+    best = best_for_each_k(found, lambda point: point.values[names[0]], lambda point: point.loss)
+    points = [replace(point, values={name: point.values[name] for name in names}) for point in best]
+    methods = ", ".join(dict.fromkeys(one.method for one in solutions))
+    after = f", after {len(problems) - 1} recodings and none" if len(problems) > 1 else ""
     return Front(
         study,
         objectives,
         numbered(points, objectives[0]),
         settings.reading,
-        len(bases) == 1 and all(one.method == "exact" for one in solutions),
+        len(problems) == 1 and methods == "exact",
         len(solutions),
         0,
         time.perf_counter() - started,
         table.fingerprint,
         table.records,
         system="cells",
-        found_how=f"{settings.reading} reading, "
-        + ", ".join(dict.fromkeys(one.method for one in solutions))
-        + (f", after {len(bases) - 1} recodings and none" if len(bases) > 1 else "")
-        + f", seed {study.search.seed}",
-        tuples=table.tuples,
+        found_how=f"{settings.reading} reading, {methods}{after}, seed {study.search.seed}",
         units=None if table.units is None else table.units.number,
     )
+
+
+def _solutions(problems: Sequence[Problem], ks: Sequence[int], run: Run) -> tuple[list[Solution], list[Kept]]:
+    """Return the solutions after each recoding and the columns that it keeps. A search may be resumed or stopped."""
+    study, table = problems[0].study, problems[0].table
+    solutions: list[Solution] = []
+    kept: list[Kept] = []
+    state = KeptState(run, study, table)
+    run.series = None if state.state is None else Series(state.state, run.resume)
+    for number, problem in enumerate(problems, start=1):
+        kept.append(problem.kept)
+        reached = [k for k in ks if kept[-1].reaches(k)]
+        strict = study.cells.reading == "strict"
+        solutions += problem.strict(run, reached) if strict else problem.agreeing(run, reached)
+        if run.stopped or run.tell(number, len(problems)):
+            break
+    state.end(lambda: {} if run.series is None else run.series.parts, run.stopped)
+    return solutions, kept
 
 
 def _limits(study: Study, table: FrequencyTable) -> tuple[Flags, Counts64]:
@@ -408,11 +344,8 @@ class Problem:
     def program(self, k: int) -> Solution | None:
         """Solve the integer program if it is small enough, rows are persons and classes have no other constraints."""
         study, table, settings = self.study, self.table, self.study.cells
-        if table.units is not None or table.households is not None:
-            return None
-        if variables(len(table.columns), table.tuples) > settings.exact or set(study.search.constraints) - {K.name}:
-            return None
-        if not comparable(self.weights):
+        large = table.tuples << len(table.columns) > settings.exact or not comparable(self.weights)
+        if large or table.counts_units or set(study.search.constraints) - {K.name}:
             return None
         strict = settings.reading == "strict"
         problem = Program(self.base.codes, table.counts, k, self.weights, self.allowed, self.caps, self.spare, strict)
@@ -472,17 +405,16 @@ class Problem:
         for _ in range(TRIES):
             front = self._local(grouped, run, ks, prices, effort)
             blanks = [(int(p.values[K.name]), self._blanks(of, inside, p.plan), p.bound) for p in front.points]
-            over = np.zeros(len(weights), dtype=np.bool_)
-            for _, one, _ in blanks:
-                over |= one.blanked() > self.caps
+            counts = np.array([one.blanked() for _, one, _ in blanks])
+            over = counts > self.caps
             kept = [
                 Solution(k, self.base, one, "heuristic", bound if plain else None)
-                for k, one, bound in blanks
-                if not np.any(one.blanked() > self.caps) and not np.any(one.blanked()[~allowed])
+                for (k, one, bound), unfit in zip(blanks, over | ((counts > 0) & ~allowed), strict=True)
+                if not unfit.any()
             ]
             if not over.any() or run.stopped:
                 break
-            prices = np.where(over, prices * PENALTY, prices)
+            prices = np.where(over.any(axis=0), prices * PENALTY, prices)
         return kept
 
     def _local(self, grouped: FrequencyTable, run: Run, ks: Sequence[int], prices: Floats, effort: int) -> Front:
@@ -503,11 +435,18 @@ class Problem:
         """Return a plan of boxes as blanks: a label is one group, or all of them; `of` are tuples `inside`."""
         if not isinstance(plan, BoxPlan):
             raise TypeError("no plan of boxes")
-        masks = [sum(1 << j for j, (first, last) in enumerate(spans) if first != last) for spans in plan.labels]
-        given = [(t, masks[owner], count) for t, owner, count in plan.members if owner >= 0]
-        members = np.array(split_members(of, self.table.counts[inside], given), dtype=np.int64).reshape(-1, 3)
-        members[:, 0] = np.flatnonzero(inside)[members[:, 0]]
-        return Blanks(self.base.codes, self.table.counts, *(part.copy() for part in members.T)).merged()
+        masks = np.array([sum(1 << j for j, (a, b) in enumerate(spans) if a != b) for spans in plan.labels])
+        group, owner, count = np.array(plan.members, dtype=np.int64).reshape(-1, 3).T
+        # The tuples of a group take its members in their order, so both are intervals of the same records.
+        tuples, entries = np.argsort(of, kind="stable"), np.lexsort((owner < 0, group))
+        held, taken = np.cumsum(self.table.counts[inside][tuples]), np.cumsum(count[entries])
+        ends = np.union1d(held, taken)
+        starts = np.concatenate([[0], ends[:-1]])
+        tuple_of = np.flatnonzero(inside)[tuples[np.searchsorted(held, starts, side="right")]]
+        own = owner[entries[np.searchsorted(taken, starts, side="right")]]
+        kept = own >= 0
+        records = (ends - starts)[kept]
+        return Blanks(self.base.codes, self.table.counts, tuple_of[kept], masks[own[kept]], records).merged()
 
     def agreeing(self, run: Run, ks: Sequence[int]) -> list[Solution]:
         """Solve (k, k)-anonymity by the integer program where it is small, else by the best of several starts.
@@ -524,17 +463,16 @@ class Problem:
         efforts = sorted({0, self.study.cells.effort}) if left else []
         strict = [one for effort in efforts for one in self.by_boxes(run, left, effort)]
         for k in left:
-            bounded, first = (
-                programs[k],
-                source_support(self.base.codes, self.table.counts, k, weights, self.allowed),
-            )
+            bounded = programs[k]
+            first = source_support(self.base.codes, self.table.counts, k, weights, self.allowed)
             classes = [one.blanks for one in strict if one.k >= k]
             if first is None or not classes:
                 continue
             quick = release_support(first, k, weights, self.allowed, self.spare)
-            starts = [*classes, *([] if quick is None else [quick]), *([] if bounded is None else [bounded.blanks])]
+            starts = [*classes, quick, None if bounded is None else bounded.blanks]
             cheapest = min(classes, key=lambda one: one.cost(weights))
-            tried = [reach_matching_k(without_needless(start, k, weights), cheapest, k) for start in starts]
+            needed = [without_needless(start, k, weights) for start in starts if start is not None]
+            tried = [reach_matching_k(blanks, cheapest, k) for blanks in needed]
             fit = [one for one in (*tried, *classes) if self.fits(one)]
             if fit:
                 best = min(fit, key=lambda one: one.cost(weights))

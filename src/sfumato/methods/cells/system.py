@@ -47,6 +47,16 @@ POSSIBLE = (
     "Matching takes into account that every released record belongs to a source record of its own: a pair is possible "
     "if some assignment of all released records has it. Possible does not mean equally likely."
 )
+READINGS = {  # of k: what is counted, and the text where it was not
+    MATCHING_K: (
+        "agreeing, by matching: released records that are possible for a source record (matching k)",
+        "not computed",
+    ),
+    MATCHING_PEOPLE: ("agreeing, by matching: source records that are possible for a released record", "not computed"),
+    AGREEING: ("agreeing (k, k), pair by pair: with source records, and these with released ones", "–"),
+    K.name: ("strict: a blank is a value of its own", "–"),
+    "matching": ("blanks match anything among released rows, as in sdcMicro (no protection by itself)", "not counted"),
+}
 WITHIN = {
     ON_COLUMNS: "the limits that were set on columns",
     ON_SUPPRESSED: "the limit on suppressed records",
@@ -61,10 +71,8 @@ def pages_of(_: Path, manifest: Content) -> dict[str, str]:
     if reading == AGREEING:
         facts |= {name: manifest["figures"][name]["value"] for name in (AGREEING, MATCHING_K, MATCHING_PEOPLE)}
         shown = headline(facts[MATCHING_K])
-    return {
-        EXTERNAL: external_page(facts, manifest["dictionary"], [READ[reading], COUNT], shown),
-        INTERNAL: cells_page(manifest),
-    }
+    external = external_page(facts, manifest["dictionary"], [READ[reading], COUNT], shown)
+    return {EXTERNAL: external, INTERNAL: cells_page(manifest)}
 
 
 def headline(matching_k: int | None) -> dict[str, str]:
@@ -75,11 +83,7 @@ def headline(matching_k: int | None) -> dict[str, str]:
     return {"value": number(matching_k), "says": f"{few} possible for each source record (matching k)"}
 
 
-def _number_or(figure: int | None, otherwise: str) -> str:
-    return otherwise if figure is None else number(figure)
-
-
-def bound_sentence(manifest: Mapping[str, Any]) -> str:
+def bound_sentence(manifest: Content) -> str:
     """Return a sentence about the lower bound on the cost. If it assumes limits, the sentence names them."""
     details, loss = manifest["point"]["details"], manifest["loss"]
     if "floor" not in details:
@@ -93,31 +97,22 @@ def bound_sentence(manifest: Mapping[str, Any]) -> str:
     )
 
 
-def cells_page(manifest: Mapping[str, Any]) -> str:
+def cells_page(manifest: Content) -> str:
     """Return the report for the publisher."""
     own, front, details = manifest["own"], manifest["own"]["front"], manifest["point"]["details"]
     records = manifest["released"]
     rows = [[name, number(cells), percent(cells / records)] for name, cells in details["blanked"].items()]
     readings = details["readings"]
-    matched = {
-        MATCHING_K: "agreeing, by matching: released records that are possible for a source record (matching k)",
-        MATCHING_PEOPLE: "agreeing, by matching: source records that are possible for a released record",
-    }
-    counted = {
-        AGREEING: "agreeing (k, k), pair by pair: with source records, and these with released ones",
-        K.name: "strict: a blank is a value of its own",
-    }
-    loose = {"matching": "blanks match anything among released rows, as in sdcMicro (no protection by itself)"}
     read = [
-        *([says, _number_or(readings[name], "not computed")] for name, says in matched.items() if name in readings),
-        *([says, number(readings[name])] for name, says in counted.items() if name in readings),
-        *([says, _number_or(readings[name], "not counted")] for name, says in loose.items() if name in readings),
+        [says, number(readings[name]) if readings[name] is not None else missing]
+        for name, (says, missing) in READINGS.items()
+        if name in readings
     ]
     explained = [POSSIBLE] if MATCHING_K in readings else []
     bound = bound_sentence(manifest)
-    sections: list[dict[str, Any]] = [
-        {"title": "Blanked cells", "sentences": [READ[own["algorithm"]], bound], "heads": ["column", "cells", "share"]}
-        | {"rows": rows},
+    heads = ["column", "cells", "share"]
+    sections: list[Mapping[str, object]] = [
+        {"title": "Blanked cells", "sentences": [READ[own["algorithm"]], bound], "heads": heads, "rows": rows},
         {"title": "k in each reading", "sentences": explained, "heads": ["reading", K.name], "rows": read},
         {"title": "Counting from the file", "sentences": [COUNT]},
     ]
@@ -135,13 +130,12 @@ def cells_page(manifest: Mapping[str, Any]) -> str:
 REASON = "counts agreement with source records, so it is measured with the source"
 
 
-def beside(study: Study, plan: Assigned) -> Mapping[str, dict[str, Any]]:
+def beside(study: Study, plan: Assigned) -> Mapping[str, dict[str, object]]:
     """Return the figures that need the source: (k, k)-anonymity pair by pair, and by matching in that reading."""
     blanks = None if may_count_persons(study) else blanks_of(plan)
     if blanks is None:
         return {}
-    source, released = blanks.agreeing()
-    figures: dict[str, int | None] = {AGREEING: int(min(source.min(), released.min()))}
+    figures: dict[str, int | None] = {AGREEING: blanks.agreeing_k}
     if study.cells.reading == AGREEING:
         figures |= counted_by_matching(blanks)
     return {name: {"value": value, "measured_on": "source", "reason": REASON} for name, value in figures.items()}
@@ -167,7 +161,7 @@ def blanks_of(plan: Assigned) -> Blanks | None:
     return Blanks(tuples, counts, of.reshape(-1)[plan.of[inside]], mask, plan.count[inside]).merged()
 
 
-def details_of(study: Study, plan: Assigned, figures: Mapping[str, Any]) -> Mapping[str, Any]:
+def details_of(study: Study, plan: Assigned, figures: Mapping[str, Any]) -> Mapping[str, object]:
     """Return the details of a point that follow from the blanks of a released file.
 
     Nothing is returned if a column has one value, or the label of all its values in every record: then a blank cannot
@@ -176,15 +170,9 @@ def details_of(study: Study, plan: Assigned, figures: Mapping[str, Any]) -> Mapp
     blanks = blanks_of(plan)
     if blanks is None or min(len(column.values) for column in plan.columns) == 1:
         return {}
-    blanked = blanks.blanked()
-    if int(blanked.max()) == int(blanks.count.sum()):
+    if int(blanks.blanked().max()) == int(blanks.count.sum()):
         return {}
-    names = [column.name for column in plan.columns]
-    details: dict[str, Any] = {
-        "cells": int(blanked.sum()),
-        "blanked": dict(zip(names, blanked.tolist(), strict=True)),
-        "blank_records": blanks.whole,
-    }
+    details = blanks.details([column.name for column in plan.columns])
     if may_count_persons(study):
         return details
     counted = (AGREEING, MATCHING_K, MATCHING_PEOPLE)
@@ -225,14 +213,11 @@ class Cells(BoxSystem):
             "suppressed": [number(point.suppressed) for point in points],
             "cost / bound": [ratio(point) for point in points],
             "k strict / by matching / pair by pair / blanks match": [
-                " / ".join(map(number, _in_order(r))) for r in readings
+                " / ".join(number(each.get(name)) for name in (K.name, MATCHING_K, AGREEING, "matching"))
+                for each in readings
             ],
             "method": [str(point.details["method"]) for point in points],
         }
-
-
-def _in_order(readings: Mapping[str, int | None]) -> list[int | None]:
-    return [readings.get(name) for name in (K.name, MATCHING_K, AGREEING, "matching")]
 
 
 SYSTEMS = {"cells": Cells()}

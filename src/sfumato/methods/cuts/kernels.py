@@ -22,6 +22,7 @@ from sfumato.measures.kernels import Packing, class_index
 from sfumato.plans.segments import Bits
 
 BLOCK = 64
+RULES = ("none", "within", "below_mean", "demanded", "safe", "printed_k", "printed_l")
 NONE, WITHIN, BELOW_MEAN, BELOW_LIMIT, SAFE, PRINTED_K, PRINTED_L = range(7)
 LEAST_SIZE, LEAST_DIVERSITY, SUPPRESSED, KEPT_COST, PROPERTY_SUM, FIGURES = 0, 1, 2, 3, 4, 5
 Table = npt.NDArray[np.int64]

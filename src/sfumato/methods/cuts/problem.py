@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -23,41 +23,18 @@ from sfumato.measures.registry import GENERAL_LOSS, K, known_measures
 from sfumato.measures.suppression import suppress_below, suppress_within
 from sfumato.measures.thresholds import CONSTRAINT, MEASURED, OBJECTIVE
 from sfumato.measures.units import releases_of
-from sfumato.methods.cuts.kernels import (
-    BELOW_LIMIT,
-    BELOW_MEAN,
-    KEPT_COST,
-    LEAST_DIVERSITY,
-    LEAST_SIZE,
-    NONE,
-    PRINTED_K,
-    PRINTED_L,
-    PROPERTY_SUM,
-    SAFE,
-    SUPPRESSED,
-    WITHIN,
-    Table,
-    evaluate,
-    sweep,
-)
+from sfumato.methods.cuts import kernels
+from sfumato.methods.cuts.kernels import LEAST_DIVERSITY, LEAST_SIZE, RULES, SAFE, Table
 from sfumato.methods.cuts.rebuild import descend
 from sfumato.methods.cuts.space import CutSpace, Layout, Moves
 from sfumato.plans.segments import Bits
 from sfumato.tables.frequency import FrequencyTable, Packed, pack
 
-RULES = {
-    "none": NONE,
-    "within": WITHIN,
-    "below_mean": BELOW_MEAN,
-    "demanded": BELOW_LIMIT,
-    "safe": SAFE,
-    "printed_k": PRINTED_K,
-    "printed_l": PRINTED_L,
-}
 Part = TypeVar("Part")
 Made = TypeVar("Made")
 TALLY = 1 << 16
 ROOM = 1 << 25
+PASSES = 8  # of the columns of a candidate
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +63,7 @@ class UnitTable:
         return cls(distinct, counts, np.ascontiguousarray(merged), words, packed)
 
 
+@dataclass(eq=False)
 class CutProblem:
     """A table, a space of cuts and a rule of suppression.
 
@@ -94,31 +72,31 @@ class CutProblem:
     budget is infeasible.
     """
 
-    def __init__(
-        self,
-        table: FrequencyTable,
-        space: CutSpace,
-        rule: str,
-        budget: int = 0,
-        *,
-        by_diversity: bool = False,
-        least_size: int = 0,
-        weights: Mapping[str, float] | None = None,
-        threads: int | None = None,
-    ) -> None:
-        self.table, self.space, self.rule, self.budget = table, space, rule, budget
-        self.by_diversity, self.least_size, self.threads = by_diversity, least_size, threads or os.cpu_count() or 1
+    table: FrequencyTable
+    space: CutSpace
+    rule: str
+    budget: int = 0
+    by_diversity: bool = False
+    least_size: int = 0
+    given_weights: Mapping[str, float] = field(default_factory=dict)
+    threads: int = os.cpu_count() or 1
+
+    def __post_init__(self) -> None:
+        table = self.table
         self.records = table.records
-        self.weights = np.array([(weights or {}).get(name, 1.0) for name in table.columns])
-        self.layout = Layout.of(space)
-        diverse = by_diversity or RULES[rule] >= SAFE
-        if by_diversity and table.special:
+        self.weights = np.array([self.given_weights.get(name, 1.0) for name in table.columns])
+        self.layout = Layout.of(self.space)
+        several = RULES.index(self.rule) >= SAFE  # a rule with several variants
+        if self.by_diversity and table.special:
             raise StudyError(
                 "the number of sensitive values decides what is suppressed, and some of them are harmless or missing",
                 expected="a search with k as an objective, and distinct_l under constraints or as another objective",
             )
-        self.units = UnitTable.of(table, space, diverse)
-        self.levels = self._levels() if RULES[rule] >= SAFE else 1
+        self.units = UnitTable.of(table, self.space, self.by_diversity or several)
+        self.levels = 1  # one more than the most sensitive values that a class can have
+        if several:
+            values = [bits_of(held.domain)[held.domain.counts > 0] for held in table.sensitive.values()]
+            self.levels += min(len(np.unique(bits[bits >= 0])) for bits in values)
 
     @cached_property
     def scale(self) -> float:
@@ -135,7 +113,7 @@ class CutProblem:
         chunks = np.array_split(bits, max(min(self.threads, len(bits) // 8), 1))
 
         def some(part: Bits) -> Table:
-            return evaluate(np.ascontiguousarray(part), *self._given)
+            return kernels.evaluate(np.ascontiguousarray(part), *self._given)
 
         return np.concatenate(self._each(some, chunks))
 
@@ -144,13 +122,11 @@ class CutProblem:
 
         def one(moves: Moves) -> Table:
             changes = (moves.column, moves.low, moves.high, moves.begin, moves.ends, ROOM)
-            return sweep(*(moves.bits, *self._given, *changes))
+            return kernels.sweep(*(moves.bits, *self._given, *changes))
 
         return self._each(one, parents)
 
-    def rebuilt(
-        self, parents: Bits, sizes: Counts64, columns: Counts64, prices: Floats, passes: int = 8
-    ) -> tuple[Bits, int]:
+    def rebuilt(self, parents: Bits, sizes: Counts64, columns: Counts64, prices: Floats) -> tuple[Bits, int]:
         """Optimise the columns of candidates one after the other, in the order of `columns`, until none changes.
 
         Each column gets the cuts of least loss whose classes have at least the candidate's size. A suppressed record
@@ -159,13 +135,12 @@ class CutProblem:
         """
         packing, codes, counts, _, _, gap, unit, leaves, price = self._given[:9]
         order, start = self._by_unit
-        layout, full = self.layout, float(self.weights.sum() * self.scale)
-        nodes = (layout.node, layout.low, layout.high, layout.first, layout.child)
+        full = float(self.weights.sum() * self.scale)
         table = (packing, codes, counts, gap, unit, leaves, price, order, start)
 
         def one(which: int) -> tuple[Bits, int]:
             given = (parents[which], columns[which], int(sizes[which]), self.budget, float(prices[which]) * full, full)
-            parts: tuple[Any, ...] = (*given, *table, layout.guarded, *nodes, passes)
+            parts: tuple[Any, ...] = (*given, *table, *self.layout[1:7], PASSES)
             return descend(*parts)
 
         result = self._each(one, list(range(len(parents))))
@@ -181,11 +156,12 @@ class CutProblem:
 
     def losses(self, figures: Table) -> tuple[Floats, Floats]:
         """Return generalization and suppression loss as shares of d·N, infinite for infeasible variants."""
-        fits = figures[..., KEPT_COST] >= 0
+        cost, suppressed = figures[..., kernels.KEPT_COST], figures[..., kernels.SUPPRESSED]
+        fits = cost >= 0
         if self.rule == "demanded":
-            fits &= figures[..., SUPPRESSED] <= self.budget
-        general = np.where(fits, figures[..., KEPT_COST] / self.scale / self.full, np.inf)
-        gone = np.where(fits, figures[..., SUPPRESSED] / self.records, np.inf)
+            fits &= suppressed <= self.budget
+        general = np.where(fits, cost / self.scale / self.full, np.inf)
+        gone = np.where(fits, suppressed / self.records, np.inf)
         return general, gone
 
     @cached_property
@@ -200,31 +176,10 @@ class CutProblem:
         exact = self.rule == "below_mean" and not self.by_diversity
         limit = self.records if exact else min(self.records, max(self.budget + 1, self.least_size + 1, TALLY))
         packing = (packed.codes, packed.members, packed.first, packed.sizes, packed.decode)
-        return (
-            packing,
-            units.codes,
-            units.counts,
-            units.masks,
-            units.words,
-            self.space.first,
-            unit,
-            leaves,
-            price,
-            RULES[self.rule],
-            self.by_diversity,
-            self.least_size if self.rule == "demanded" else self.budget,
-            self.records,
-            self.levels,
-            limit + 1,
-        )
-
-    def _levels(self) -> int:
-        """Return one more than the most sensitive values that a class can have."""
-        return 1 + min(
-            len(np.unique(places[places >= 0]))
-            for values in self.table.sensitive.values()
-            for places in [bits_of(values.domain)[values.domain.counts > 0]]
-        )
+        bound = self.least_size if self.rule == "demanded" else self.budget
+        table = packing, units.codes, units.counts, units.masks, units.words
+        rule = RULES.index(self.rule), self.by_diversity, bound, self.records, self.levels, limit + 1
+        return (*table, self.space.first, unit, leaves, price, *rule)
 
     def _each(self, function: Callable[[Part], Made], parts: list[Part]) -> list[Made]:
         """Apply a function to each part with all threads, and return the results in order."""
@@ -261,7 +216,7 @@ class FiguredCuts:
         counted = CutFigures(
             least_size=figures[..., LEAST_SIZE].astype(np.float64),
             least_distinct=figures[..., LEAST_DIVERSITY].astype(np.float64),
-            mean=figures[..., PROPERTY_SUM] / self.problem.records,
+            mean=figures[..., kernels.PROPERTY_SUM] / self.problem.records,
             generalized=general,
             suppressed=gone,
             full=self.problem.full,
@@ -325,11 +280,6 @@ class UnitCuts(MeasuredCuts):
     A unit may have records in several classes, so sizes are no sums over tuples, and each candidate is counted anew.
     """
 
-    @staticmethod
-    def answers(goals: Sequence[Goal]) -> bool:
-        """Return whether the measures of some goals are size and general loss."""
-        return all(goal.measure.name in (K.name, GENERAL_LOSS.name) for goal in goals)
-
     def values(self, bits: Bits) -> Floats:
         problem, table = self.problem, self.problem.table
         mode = {"demanded": CONSTRAINT, "within": OBJECTIVE}.get(problem.rule, MEASURED)
@@ -340,7 +290,9 @@ class UnitCuts(MeasuredCuts):
         found = np.array(rows, dtype=np.int64).reshape(len(bits), 3 + len(table.domains))
         k, units, records, hidden = found[:, 0], found[:, 1], found[:, 2], found[:, 3:]
         leaves = np.maximum(np.array([domain.leaves for domain in table.domains]) - 1, 1)
-        whole = np.array([self._covered(one) for one in bits]).reshape(len(bits), len(table.domains))
+        recodings = [zip(self._margins, problem.space.recoding(one), strict=True) for one in bits]
+        covered = [[int(margin @ part.covers[part.groups]) for margin, part in recoding] for recoding in recodings]
+        whole = np.array(covered).reshape(len(bits), len(table.domains))  # sums of leaves without suppression
         lost = (whole - hidden - (table.records - records)[:, None]) / leaves @ problem.weights
         loss = lost + records * problem.weights.sum()
         known = {K.name: k.astype(np.float64), GENERAL_LOSS.name: loss}
@@ -348,13 +300,9 @@ class UnitCuts(MeasuredCuts):
         values[(units > problem.budget) & (mode == CONSTRAINT)] = np.nan
         return values[:, None, :]
 
-    def _covered(self, bits: Bits) -> list[int]:
-        """Return the sum of leaves under the labels of each column without suppression."""
-        recoding = self.problem.space.recoding(bits)
-        return [int(counts @ part.covers[part.groups]) for counts, part in zip(self._margins, recoding, strict=True)]
-
     @cached_property
     def _margins(self) -> list[Counts64]:
+        """The records with each value of each column."""
         table = self.problem.table
         return [
             np.bincount(codes, weights=table.counts, minlength=len(domain.labels)).astype(np.int64)

@@ -7,9 +7,11 @@ node of a tree. Crossover and mutation are those of the paper.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,7 @@ from sfumato.base.arrays import Counts64, Flags, Floats
 from sfumato.base.compiled import compiled
 from sfumato.plans.recodings import ColumnRecoding, CutPlan, Recoding, at_level
 from sfumato.plans.segments import Bits, Segment, segment_of
+from sfumato.study import ColumnSettings
 from sfumato.tables.domain import span_share
 from sfumato.tables.frequency import FrequencyTable
 
@@ -29,15 +32,10 @@ class CutSpace:
     segments: tuple[Segment, ...]
 
     @classmethod
-    def of(
-        cls,
-        table: FrequencyTable,
-        constrained: Mapping[str, bool | None] | None = None,
-        breaks: Mapping[str, Sequence[float] | None] | None = None,
-    ) -> CutSpace:
+    def of(cls, table: FrequencyTable, columns: Mapping[str, ColumnSettings] | None = None) -> CutSpace:
         """Return the space of a table. By default a column with a hierarchy is cut along it."""
-        along, at = constrained or {}, breaks or {}
-        return cls(tuple(segment_of(domain, along.get(domain.name), at.get(domain.name)) for domain in table.domains))
+        given = [(domain, (columns or {}).get(domain.name)) for domain in table.domains]
+        return cls(tuple(segment_of(d, *((c.constrained, c.breaks) if c else (None, None))) for d, c in given))
 
     @cached_property
     def first(self) -> Counts64:
@@ -51,10 +49,7 @@ class CutSpace:
     @property
     def size(self) -> int:
         """Return the number of candidates."""
-        product = 1
-        for segment in self.segments:
-            product *= segment.size
-        return product
+        return math.prod(segment.size for segment in self.segments)
 
     def parts(self, bits: Bits) -> list[Bits]:
         """Return the bits of each segment."""
@@ -67,9 +62,6 @@ class CutSpace:
     def ends(self) -> Bits:
         """Return the two extreme candidates: without a cut, and with all cuts."""
         return np.stack([np.zeros(self.gaps, np.uint8), np.ones(self.gaps, np.uint8)])
-
-    def valid(self, bits: Bits) -> bool:
-        return all(segment.valid(part) for segment, part in zip(self.segments, self.parts(bits), strict=True))
 
     def at_levels(self, levels: Sequence[int]) -> Bits:
         """Return a node of the lattice as a candidate. A group that is not a run of neighbours is split into runs."""
@@ -91,9 +83,8 @@ class CutSpace:
             covers = np.bincount(groups).astype(np.int32)
             level = 2 if len(covers) == 1 and len(groups) > 1 else 0 if len(covers) == len(groups) else 1
             values = segment.domain.values()
-            spans = None
-            if values is not None:
-                spans = np.array([span_share(values, groups == g) for g in range(len(covers))])
+            shares = [] if values is None else [span_share(values, groups == g) for g in range(len(covers))]
+            spans = None if values is None else np.array(shares)
             labels = tuple(map(str, range(len(covers))))
             parts.append(ColumnRecoding(labels, groups, covers, np.full(len(covers), level / 2), spans))
         return tuple(parts)
@@ -106,18 +97,12 @@ class CutSpace:
             cuts[segment.name] = tuple(segment.starts[unit] for unit in starts)
         return CutPlan(cuts, suppress_below, diversity_below)
 
-    def bits_of(self, plan: CutPlan) -> Bits:
-        """Return a plan as bits."""
-        parts = [np.isin(s.starts[1:], plan.cuts[s.name]).astype(np.uint8) for s in self.segments]
-        return np.concatenate(parts) if parts else np.zeros(0, np.uint8)
-
 
 Hashes = npt.NDArray[np.uint64]
 
 
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """A space of cuts as arrays for the compiled loops.
+class Layout(NamedTuple):
+    """A space of cuts as arrays for the compiled loops, in the order of their arguments.
 
     Segment j has the gaps `gap[j]:gap[j + 1]` and the nodes `node[j]:node[j + 1]`. Node n has the units from `low[n]`
     to `high[n]`, and its children begin at `child[first[n]:first[n + 1]]`. Each gap has a random number in `marks`. The
@@ -150,10 +135,7 @@ class Layout:
 
     def moves(self, bits: Bits) -> Moves:
         """Return every neighbour of a candidate."""
-        parts = small_changes(
-            bits, self.gap, self.guarded, self.node, self.low, self.high, self.first, self.child, self.marks
-        )
-        return Moves(self, bits, *parts)
+        return Moves(self, bits, *small_changes(bits, *self))
 
     def hashes(self, bits: Bits) -> Hashes:
         """Return the hash of each candidate."""
@@ -305,31 +287,13 @@ def jolted(layout: Layout, parents: Bits, rng: np.random.Generator, limit: int =
     changes = rng.integers(1, limit + 1, len(parents))
     draws = rng.random((len(parents), limit, 2))
     result = parents.copy()
-    jolt(
-        result,
-        changes,
-        draws,
-        layout.gap,
-        layout.guarded,
-        layout.node,
-        layout.low,
-        layout.high,
-        layout.first,
-        layout.child,
-        layout.marks,
-    )
+    jolt(result, changes, draws, *layout)
     return result
 
 
 @compiled
 def cross(
-    bits: Bits,
-    gap: Counts64,
-    node: Counts64,
-    guarded: Flags,
-    crossed: Flags,
-    points: Floats,
-    flips: Flags,
+    bits: Bits, gap: Counts64, node: Counts64, guarded: Flags, crossed: Flags, points: Floats, flips: Flags
 ) -> None:
     """Cross rows 2p and 2p + 1 in place, and then flip bits of free segments."""
     for p in range(len(crossed)):

@@ -31,10 +31,7 @@ Numbers = npt.NDArray[np.int32]
 
 
 class Sizes(NamedTuple):
-    """Tables of label costs: `cost[start[j] + low * units + high]` for column j.
-
-    A column with too many units has the start -1.
-    """
+    """Tables of label costs: `cost[start[j] + low * units + high]` for column j, where -1 means too many units."""
 
     start: Counts64
     units: Counts64
@@ -224,22 +221,26 @@ def near_cells(labels: Labels, pool: Pool, wanted: int, work: Work) -> Numbers:
     return near
 
 
-def records_of(classes: Classes, sizes: Sizes, near: Numbers, k: int) -> Records:
-    """Return all records one by one; classes of at least 2k records are divided in their present order.
-
-    Most records of a large cell are excluded: they form a class of that cell alone, at no cost.
-    """
+def _homes(classes: Classes, k: int) -> tuple[Counts64, Counts64]:
+    """Return the cell and the class of each annealed record, sorted by cell."""
     known = classes.owner >= 0
     order = np.lexsort((classes.cell[known], classes.owner[known]))
     cell, owner, count = (values[known][order] for values in (classes.cell, classes.owner, classes.count))
     count = np.where(count >= (LARGE + 1) * k, LARGE * k, count)
     cell, owner = np.repeat(cell, count), np.repeat(owner, count)
-    whole = np.bincount(owner, minlength=len(classes.rows))
-    parts = whole // k
-    part = np.minimum((np.arange(len(owner)) - _starts(whole)[owner]) // k, parts[owner] - 1)
-    home = _starts(parts)[owner] + part
+    rows = np.bincount(owner, minlength=len(classes.rows))
+    parts = rows // k
+    part = np.minimum((np.arange(len(owner)) - _starts(rows)[owner]) // k, parts[owner] - 1)
     by_cell = np.argsort(cell, kind="stable")
-    cell, home = cell[by_cell], home[by_cell]
+    return cell[by_cell], (_starts(parts)[owner] + part)[by_cell]
+
+
+def records_of(classes: Classes, sizes: Sizes, near: Numbers, k: int) -> Records:
+    """Return all records one by one; classes of at least 2k records are divided in their present order.
+
+    Most records of a large cell are excluded: they form a class of that cell alone, at no cost.
+    """
+    cell, home = _homes(classes, k)
     size = len(cell) // k + 2
     rows = np.bincount(home, minlength=size)
     by_home = np.argsort(home, kind="stable")
@@ -292,18 +293,13 @@ def fit(labels: Labels, sizes: Sizes, codes: Codes, records: Records) -> None:
 
 def classes_from(records: Records, classes: Classes) -> Classes:
     """Return the annealed classes, together with the suppressed records and the records that were excluded."""
-    counts = classes.cells.counts
-    gone = classes.owner < 0
-    suppressed = np.bincount(classes.cell[gone], classes.count[gone], len(counts)).astype(np.int64)
+    counts, lost = classes.cells.counts, classes.owner < 0
+    suppressed = np.bincount(classes.cell[lost], classes.count[lost], len(counts)).astype(np.int64)
     rest = counts - suppressed - np.bincount(records.cell, minlength=len(counts))
     every = np.arange(len(counts))
-    return Classes.of(
-        classes.labels,
-        classes.cells,
-        np.concatenate([records.cell, every, every]).astype(np.int64),
-        np.concatenate([records.home, len(records.rows) + every, np.full(len(counts), -1)]).astype(np.int64),
-        np.concatenate([np.ones(len(records.cell), np.int64), rest, suppressed]),
-    )
+    annealed = records.cell.astype(np.int64), records.home.astype(np.int64), np.ones(len(records.cell), np.int64)
+    excluded, gone = (every, len(records.rows) + every, rest), (every, np.full(len(counts), -1), suppressed)
+    return Classes.joined(classes.labels, classes.cells, annealed, excluded, gone)
 
 
 TEMPERATURES = 64  # in one call

@@ -20,12 +20,11 @@ from sfumato.base.compiled import compiled
 from sfumato.data.cells import MISSING
 from sfumato.data.engine import open_engine
 from sfumato.errors import InputError, UnreachableError
-from sfumato.front import Front, Objective, Point
+from sfumato.front import Front, Point
 from sfumato.hierarchies import Hierarchy
 from sfumato.hierarchies.hierarchy import flat
 from sfumato.hierarchies.labels import number
 from sfumato.measures.registry import GENERAL_LOSS, K, measure
-from sfumato.measures.thresholds import failing
 from sfumato.measures.units import class_table
 from sfumato.methods.apply_options import (
     Applying,
@@ -35,9 +34,10 @@ from sfumato.methods.apply_options import (
     unknown_error,
     unknown_values,
 )
-from sfumato.methods.local.criteria import Limits, limits_of
+from sfumato.methods.local.criteria import Limits, limits_of, violating
 from sfumato.methods.local.pages import pages_of
 from sfumato.methods.registry import load_front
+from sfumato.methods.shared import K_AND_LOSS, persons_in
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release.classes import BoxDraft
 from sfumato.release.classes_labels import BoxColumn, Run
@@ -70,7 +70,9 @@ def assign_to_boxes(
     low, high = low[order], high[order]
     sort, first, last = _spans(codes, low, high)
     codes, counts = np.ascontiguousarray(codes[:, sort]), table.counts[sort].astype(np.int64)
-    keys, refused = _keys(table.tuples), np.zeros(len(order), np.uint64)
+    # A hash for each tuple, so that sums of hashes identify sets of tuples.
+    keys = np.random.default_rng(0).integers(1, 1 << 63, table.tuples, dtype=np.uint64)
+    refused = np.zeros(len(order), np.uint64)
     while True:  # the first failing box stays refused, so every round decides at least one box
         owner, offered = cheapest_first(codes, counts, low, high, first, last, k, keys, refused)
         fails = _failing_boxes(table, sort, owner, limits)
@@ -111,19 +113,7 @@ def _failing_boxes(table: FrequencyTable, sort: Counts64, owner: Counts64, limit
         return np.empty(0, dtype=np.int64)
     local = np.full(len(owner), -1, dtype=np.int64)
     local[sort[owner >= 0]] = number_of
-    classes = class_table(table, local, len(used), ())
-    fails: Flags = np.zeros(len(used), dtype=np.bool_)
-    for chosen, limit in limits:
-        fails |= failing(chosen, limit, classes)[: len(used)]
-    return np.asarray(used[fails])
-
-
-def _keys(count: int) -> Hashes:
-    """Return a hash for each tuple, so that sums of hashes identify sets of tuples (the mixer of splitmix64)."""
-    keys = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        keys = (keys ^ (keys >> np.uint64(shift))) * np.uint64(factor)
-    return keys ^ (keys >> np.uint64(31))
+    return np.asarray(used[violating(limits, class_table(table, local, len(used), ()))[: len(used)]])
 
 
 @compiled
@@ -184,7 +174,8 @@ def fill_boxes(
 ) -> tuple[Counts64, Counts64, Counts64, int]:
     """Fill empty boxes for tuples that no box holds, and keep those that reach k; return entries and work left.
 
-    Boxes in `shut` stay as they are. Tuples are divided only if `divide` is set. `after` links the entries of a tuple.
+    Boxes that are `closed` stay as they are. Tuples are divided only if `divide` is set. `after` links the entries of
+    a tuple.
     """
     of, box, count = [t for t in range(len(owner))], [o for o in owner], [c for c in counts]  # noqa: C416
     after = [-1 for _ in owner]
@@ -332,7 +323,8 @@ def apply_boxes(given: Applying) -> Draft:
     study = _ordered(study, plan, moved).with_accepted(acceptances(given.accept))
     trees = {c.name: flat(c.name, m.values) for c, m in zip(plan.columns, moved, strict=True)}
     table = study.table(trees={**saved.trees, **trees}, distances=saved.distances)
-    front, earlier = _front(study, table, plan, moved, saved.k)
+    low, high, earlier = _boxes_on(table, plan, moved)
+    front = _front(study, table, low, high, saved.k)
     noted = [*_warnings(unknown), *limit_warnings(study, front)]
     return BoxDraft.of(front, front.points[0], pages_of, given=table, earlier=earlier, noted=noted, inherited=inherited)
 
@@ -380,13 +372,11 @@ def _new_column(column: BoxColumn, unseen: Sequence[str], study: Study) -> NewCo
     label of all values.
     """
     plain = [value for value in column.values if value != MISSING]
-    decimal = study.source().decimal
-    sizes = {value: number(value, decimal) for value in (*plain, *unseen)}
-    ranges = not column.nodes and all(size is not None for size in sizes.values())
-    ordered = plain == sorted(plain, key=lambda value: sizes[value] or 0.0) if ranges else False
-    values = [*plain, *unseen]
-    if ranges and ordered:
-        values = sorted(values, key=lambda value: sizes[value] or 0.0)
+    values, decimal = [*plain, *unseen], study.source().decimal
+    sizes = {value: number(value, decimal) for value in values}
+    if not column.nodes and all(size is not None for size in sizes.values()):
+        known, every = (sorted(some, key=lambda value: sizes[value] or 0.0) for some in (plain, values))
+        values = every if plain == known else values
     position = {value: at for at, value in enumerate(values)}
     runs: dict[Run, Run] = {}
     for low, high in column.labels:
@@ -402,17 +392,16 @@ def _new_column(column: BoxColumn, unseen: Sequence[str], study: Study) -> NewCo
 
 def _ordered(study: Study, plan: Assigned, moved: Sequence[NewColumn]) -> Study:
     """Return the study with the values of each column in the order of the plan, and without a hierarchy."""
-    changed = {}
-    for column, new in zip(plan.columns, moved, strict=True):
-        update = {"hierarchy": None, "order": new.values, "constrained": None, "breaks": None}
-        changed[column.name] = study.columns[column.name].model_copy(update=update)
+    plain: dict[str, object] = {"hierarchy": None, "constrained": None, "breaks": None}
+    orders = {column.name: {"order": new.values} for column, new in zip(plan.columns, moved, strict=True)}
+    changed = {name: study.columns[name].model_copy(update=plain | order) for name, order in orders.items()}
     return study.replace(columns=changed)
 
 
-def _front(
-    study: Study, table: FrequencyTable, plan: Assigned, moved: Sequence[NewColumn], k: int
-) -> tuple[Front, dict[str, dict[Run, str]]]:
-    """Return a front of one point with the boxes that hold at least k records, and the labels that they had before."""
+def _boxes_on(
+    table: FrequencyTable, plan: Assigned, moved: Sequence[NewColumn]
+) -> tuple[Counts64, Counts64, dict[str, dict[Run, str]]]:
+    """Return the boxes of a plan as runs of the table's values, and the labels that these had before."""
     low, high = np.empty_like(plan.low), np.empty_like(plan.high)
     earlier: dict[str, dict[Run, str]] = {}
     for j, (column, new, domain) in enumerate(zip(plan.columns, moved, table.domains, strict=True)):
@@ -425,13 +414,19 @@ def _front(
             for old, label in column.labels.items()
             if label is not None and runs[old][0] < runs[old][1]
         }
+    return low, high, earlier
+
+
+def _front(study: Study, table: FrequencyTable, low: Counts64, high: Counts64, k: int) -> Front:
+    """Return a front of one point with the boxes that hold at least k records."""
     position = [np.argsort(np.array(domain.order)) for domain in table.domains]
     codes = np.stack([own[c] for own, c in zip(position, table.codes, strict=True)]).astype(np.int32)
+    values = [[domain.hierarchy.leaves[leaf] for leaf in domain.order] for domain in table.domains]
     weights = np.array(study.weights_for(table))
     leaves = np.array([max(len(domain.order) - 1, 1) for domain in table.domains])
     costs = ((high - low - 1) / leaves) @ weights
     limits = limits_of(study)
-    if table.units is not None or table.households is not None:  # whole tuples, and k counts persons
+    if table.counts_units:  # whole tuples, and k counts persons
         limits = [(measure(K.name), float(k)), *limits]
     of, owner, count = assign_to_boxes(codes, table, low, high, costs, k, limits)
     kept = owner >= 0
@@ -440,36 +435,26 @@ def _front(
         raise UnreachableError(
             f"no class of the plan holds {k} records of the table", expected="a table like the one of the plan"
         )
-    labels = tuple(
-        tuple((_value(table, j, low[i, j]), _value(table, j, high[i, j] - 1)) for j in range(len(moved))) for i in used
-    )
+    runs_of = (zip(values, low[i].tolist(), high[i].tolist(), strict=True) for i in used)
+    labels = tuple(tuple((own[first], own[end - 1]) for own, first, end in runs) for runs in runs_of)
     place = np.full(len(owner), -1, dtype=np.int64)
     place[kept] = number_of
     members = tuple(zip(of.tolist(), place.tolist(), count.tolist(), strict=True))
     gone = int(count[~kept].sum()) + table.removed
     full = float(weights.sum()) * table.records
     lost = float((costs[owner[kept]] * count[kept]).sum()) + float(weights.sum()) * gone
-    sizes, persons = np.bincount(number_of, weights=count[kept]), None
+    boxes = BoxPlan(table.columns, labels, members)
+    least, persons = int(np.bincount(number_of, weights=count[kept]).min()), None
     if table.units is not None:
-        owners = np.full(table.tuples, -1, dtype=np.int64)
-        owners[of] = place
-        measured = class_table(table, owners, len(used), ())
-        sizes, persons = measured.size[measured.kept], measured.suppressed_units
-    values = {K.name: float(sizes.min()), GENERAL_LOSS.name: lost}
-    boxes, how = BoxPlan(table.columns, labels, members), {"method": "applied"}
-    point = Point(0, values, lost / full, gone, boxes, None, how, persons)
-    objectives = (Objective(K.name, "max"), Objective(GENERAL_LOSS.name, "min"))
+        least, persons = persons_in(table, boxes)
+    figures, how = {K.name: float(least), GENERAL_LOSS.name: lost}, {"method": "applied"}
+    point = Point(0, figures, lost / full, gone, boxes, None, how, persons)
     front = Front(
-        study, objectives, (point,), "applied", False, 1, 0, 0.0, table.fingerprint, table.records, system="local",
+        study, K_AND_LOSS, (point,), "applied", False, 1, 0, 0.0, table.fingerprint, table.records, system="local",
         units=None if table.units is None else table.units.number,
         found_how="applied from an earlier release",
     )  # fmt: skip
-    return front.with_left_out(table.left_out), earlier
-
-
-def _value(table: FrequencyTable, j: int, position: int) -> str:
-    domain = table.domains[j]
-    return domain.hierarchy.leaves[domain.order[int(position)]]
+    return front.with_left_out(table.left_out)
 
 
 def _warnings(unknown: Sequence[UnknownValues]) -> list[str]:

@@ -414,8 +414,50 @@ def take_boxes(
     return made
 
 
+@compiled
+def box_cost(labels: Labels, low: Counts64, high: Counts64) -> float:
+    """Return the cost of a box per record; `low` and `high` are its first and last units."""
+    cost = 0.0
+    for j in range(len(low)):
+        cost += cell_cost(labels, j, low[j], high[j])
+    return cost
+
+
+@compiled
+def attach(labels: Labels, codes: Codes, counts: Counts64, owner: Counts64, classes: int) -> Counts64:
+    """Add every cell without a class to the class where it costs least."""
+    size, columns = codes.shape
+    low, high = np.empty((classes, columns), np.int64), np.empty((classes, columns), np.int64)
+    cost, rows = np.zeros(classes), np.zeros(classes, np.int64)
+    for i in range(classes):
+        low[i, :], high[i, :] = 1 << 40, -1
+    for c in range(size):
+        if owner[c] >= 0:
+            rows[owner[c]] += counts[c]
+            for j in range(columns):
+                low[owner[c], j] = min(low[owner[c], j], codes[c, j])
+                high[owner[c], j] = max(high[owner[c], j], codes[c, j])
+    for i in range(classes):
+        cost[i] = box_cost(labels, low[i], high[i])
+    for c in range(size):
+        if owner[c] < 0:
+            best, least = 0, np.inf
+            for i in range(classes):
+                new = joined_cost(labels, codes, low[i], high[i], c)
+                more = new * (rows[i] + counts[c]) - cost[i] * rows[i]
+                if more < least:
+                    best, least = i, more
+            owner[c] = best
+            rows[best] += counts[c]
+            for j in range(columns):
+                low[best, j] = min(low[best, j], codes[c, j])
+                high[best, j] = max(high[best, j], codes[c, j])
+            cost[best] = box_cost(labels, low[best], high[best])
+    return owner
+
+
 def best_boxes(labels: Labels, codes: Codes, counts: Counts64, bound: Floats, k: int, tolerance: float) -> Counts64:
-    """Return the class of each cell by the greedy choice of cheapest boxes; -1 for cells that remain.
+    """Return the class of each cell by the greedy choice of cheapest boxes; cells that remain join existing classes.
 
     Cells are in the order of `sorting`; `bound` has a lower bound on the cost of the cheapest box of each.
     """
@@ -428,14 +470,4 @@ def best_boxes(labels: Labels, codes: Codes, counts: Counts64, bound: Floats, k:
         made = take_boxes(labels, pool, near, k, tolerance, work, some, made)
         bound[ids], owner[ids] = near, some
         ids = ids[some < 0]
-
-    return owner
-
-
-@compiled
-def box_cost(labels: Labels, low: Counts64, high: Counts64) -> float:
-    """Return the cost of a box per record; `low` and `high` are its first and last units."""
-    cost = 0.0
-    for j in range(len(low)):
-        cost += cell_cost(labels, j, low[j], high[j])
-    return cost
+    return attach(labels, codes, counts, owner, made)

@@ -7,13 +7,14 @@ allowed. This is repeated until all classes pass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from sfumato.base.arrays import Counts64, Flags, Floats
 from sfumato.base.compiled import compiled
 from sfumato.errors import StudyError
+from sfumato.measures.classes import ClassTable
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import K, measure
 from sfumato.measures.thresholds import failing, is_criterion
@@ -63,10 +64,11 @@ def whole_tuples(classes: Classes) -> Classes:
     return Classes.of(classes.labels, classes.cells, cell, owner, classes.cells.counts[cell])
 
 
-def _owners(classes: Classes, table: FrequencyTable) -> Counts64:
+def measured(classes: Classes, table: FrequencyTable, weights: Sequence[float] = ()) -> ClassTable:
+    """Return the class table of classes with undivided tuples."""
     owner = np.empty(table.tuples, dtype=np.int64)
     owner[classes.cell] = classes.owner
-    return owner
+    return class_table(table, owner, len(classes.rows), weights)
 
 
 def feasible(classes: Classes, table: FrequencyTable, k: int, limits: Limits, budget: int) -> Classes | None:
@@ -89,17 +91,13 @@ def feasible(classes: Classes, table: FrequencyTable, k: int, limits: Limits, bu
 
 def units_of(classes: Classes, table: FrequencyTable) -> Counts64:
     """Return the number of distinct units of each class: its records where every row is a unit."""
-    if table.units is None:
-        return classes.rows
-    return class_table(table, _owners(classes, table), len(classes.rows), ()).size[: len(classes.rows)]
+    return classes.rows if table.units is None else measured(classes, table).size[: len(classes.rows)]
 
 
 def suppressed_units(classes: Classes, table: FrequencyTable) -> int:
     """Return the number of units with a suppressed row."""
-    if table.units is None:
-        return classes.suppressed
-    gone = _owners(classes, table) < 0
-    return len(np.unique(table.units.unit[gone[table.units.tuple_of]]))
+    released = measured(classes, table)
+    return released.counted(released.suppressed)
 
 
 def _until_met(current: Classes, table: FrequencyTable, k: int, limits: Limits, budget: int) -> Classes | None:
@@ -115,11 +113,16 @@ def _until_met(current: Classes, table: FrequencyTable, k: int, limits: Limits, 
 
 
 def _failing(classes: Classes, table: FrequencyTable, k: int, limits: Limits) -> Flags:
-    measured = class_table(table, _owners(classes, table), len(classes.rows), ())
-    fails = measured.size[: len(classes.rows)] < k
+    released = measured(classes, table)
+    return ((released.size < k) | violating(limits, released))[: len(classes.rows)]
+
+
+def violating(limits: Limits, released: ClassTable) -> Flags:
+    """Return the classes that violate a limit."""
+    fails: Flags = np.zeros(len(released.size), dtype=np.bool_)
     for chosen, limit in limits:
-        fails |= failing(chosen, limit, measured)[: len(fails)]
-    return np.asarray(fails)
+        fails |= failing(chosen, limit, released)
+    return fails
 
 
 def _joined(classes: Classes, table: FrequencyTable, fails: Flags, budget: int) -> Classes | None:
@@ -130,7 +133,8 @@ def _joined(classes: Classes, table: FrequencyTable, fails: Flags, budget: int) 
     units = units_of(classes, table).copy()  # of joined classes no fewer than they have: some are in both
     left = budget - suppressed_units(classes, table)
     changed = False
-    for i in np.argsort(rows, kind="stable")[fails[np.argsort(rows, kind="stable")]]:
+    order = np.argsort(rows, kind="stable")
+    for i in order[fails[order]]:
         if home[i] != i:
             continue
         more = join_costs(classes.labels, low, high, rows, costs, i)
@@ -165,11 +169,3 @@ def join_costs(labels: Labels, low: Counts64, high: Counts64, rows: Counts64, co
             cost += cell_cost(labels, j, min(low[c, j], low[i, j]), max(high[c, j], high[i, j]))
         more[c] = cost * (rows[c] + rows[i]) - costs[c] * rows[c] - costs[i] * rows[i]
     return more
-
-
-def criterion_values(
-    table: FrequencyTable, classes: Classes, limits: Limits, weights: Sequence[float]
-) -> Mapping[str, float]:
-    """Return the required criteria as measured on the released file."""
-    measured = class_table(table, _owners(classes, table), len(classes.rows), weights)
-    return {chosen.name: float(chosen.value(measured)) for chosen, _ in limits}

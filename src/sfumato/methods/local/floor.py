@@ -39,10 +39,6 @@ FIRST_CLOSE = 0.9  # in the first passes: large steps gain more per second, and 
 FIRST = 3  # number of these passes
 
 
-class BudgetExceededError(Exception):
-    """A pass that exceeded its budget. It proves nothing."""
-
-
 @dataclass(frozen=True, eq=False)
 class LowerBound:
     """Feasible dual prices of the cells, and the lower bound on the loss that they prove."""
@@ -64,29 +60,23 @@ def recoding_bound(labels: Labels, cells: Cells, bound: LowerBound, paid: Floats
     records raise the cost of others, so passes from here end higher than passes from the cheapest boxes.
     """
     mixed = LowerBound(bound.k, bound.prices ** (1 - MIX) * np.maximum(paid, bound.prices) ** MIX, 0.0)
-    try:
-        return max(bound, price_pass(labels, cells, mixed, FIRST_CLOSE, budget), key=lambda one: one.loss)
-    except BudgetExceededError:
-        return bound
+    feasible = price_pass(labels, cells, mixed, FIRST_CLOSE, budget)
+    return bound if feasible is None else max(bound, feasible, key=lambda one: one.loss)
 
 
-def price_pass(labels: Labels, cells: Cells, bound: LowerBound, close: float, budget: int) -> LowerBound:
-    """Return the prices after a pass over all boxes: feasible, and raised by a factor of at most 1/close."""
+def price_pass(labels: Labels, cells: Cells, bound: LowerBound, close: float, budget: int) -> LowerBound | None:
+    """Return feasible prices after a pass over all boxes, raised by at most 1/close, or None beyond the budget."""
     order = np.argsort(-bound.prices, kind="stable")
     codes, counts, rows = np.ascontiguousarray(cells.codes[order]), cells.counts[order], cells.lost[order]
     prices = bound.prices[order]
-    loads, _ = heaviest_boxes(labels, codes, counts, rows, prices, bound.k, close, column_order(labels), budget)
+    columns = np.array(sorted(range(labels.columns), key=lambda j: (-labels.price[j], j)))  # these prune most branches
+    loads, _ = heaviest_boxes(labels, codes, counts, rows, prices, bound.k, close, columns, budget)
     if len(loads) == 0:
-        raise BudgetExceededError
+        return None
     prices = np.empty_like(bound.prices)
     prices[order] = bound.prices[order] / np.maximum(loads, close) * (1 - SAFE)
     prices = np.minimum(prices, 1.0)  # suppression costs 1, and a recoding may always suppress
     return lower_bound(bound.k, prices, cells.lost)
-
-
-def column_order(labels: Labels) -> Counts64:
-    """Return the columns by the cost of one step, most expensive first, because these prune most branches."""
-    return np.array(sorted(range(labels.columns), key=lambda j: (-labels.price[j], j)), dtype=np.int64)
 
 
 def dual_bound(labels: Labels, cells: Cells, bound: LowerBound, passes: int, budget: int) -> LowerBound:
@@ -97,11 +87,12 @@ def dual_bound(labels: Labels, cells: Cells, bound: LowerBound, passes: int, bud
     close = FIRST_CLOSE
     for number in range(passes):
         close = close if number < FIRST else CLOSE
-        try:
-            bound = max(bound, price_pass(labels, cells, bound, close, budget), key=lambda one: one.loss)
-        except BudgetExceededError:
-            if close == CLOSE:
-                break
+        raised = price_pass(labels, cells, bound, close, budget)
+        if raised is not None:
+            bound = max(bound, raised, key=lambda one: one.loss)
+        elif close == CLOSE:
+            break
+        else:
             close = CLOSE
     return bound
 
@@ -371,10 +362,7 @@ def check_floor(
     sequence = sorted(range(len(labels)), key=lambda j: -min((cost for cost in labels[j][0] if cost > 0), default=0.0))
 
     def walk(depth: int, some: Counts64, cost: float, mean: float) -> None:
-        """Check all boxes of a branch with the records in `some`.
-
-        Its fixed labels cost `cost`, and the mean of the k highest prices left is `pay`.
-        """
+        """Check all boxes of a branch by its records, the cost of its labels, and the mean of the k highest prices."""
         column = sequence[depth]
         own = codes[some, column][:, None]
         label_costs, runs = labels[column]

@@ -366,19 +366,19 @@ def editable_classes(classes: Classes, k: int) -> EditableClasses:
     total = size + size // 4 + 32
     width = max(int(entries.max(initial=1)), 4 * k)
     slot = np.arange(len(owner)) - np.concatenate([[0], np.cumsum(entries)])[owner]
+    free = np.zeros(total - size, np.int64)
     held = EditableClasses(
         np.zeros((total, width), np.int64),
         np.zeros((total, width), np.int64),
-        np.concatenate([entries, np.zeros(total - size, np.int64)]),
+        np.concatenate([entries, free]),
         np.zeros((total, classes.low.shape[1]), np.int64),
         np.zeros((total, classes.low.shape[1]), np.int64),
-        np.concatenate([classes.rows, np.zeros(total - size, np.int64)]),
-        np.concatenate([classes.costs, np.zeros(total - size)]),
-        np.zeros(len(classes.cells.counts), np.int64),
+        np.concatenate([classes.rows, free]),
+        np.concatenate([classes.costs, free]),
+        np.full(len(classes.cells.counts), -1, np.int64),
     )
     held.cell[owner, slot], held.records[owner, slot] = cell, count
     held.low[:size], held.high[:size] = classes.low, classes.high - 1
-    held.home[:] = -1
     held.home[cell] = owner
     return held
 
@@ -389,11 +389,4 @@ def classes_of(held: EditableClasses, labels: Labels, cells: Cells) -> Classes:
     owner, _ = np.nonzero(slots)
     cell, count = held.cell[slots], held.records[slots]
     rest = cells.counts - np.bincount(cell, weights=count, minlength=len(cells.counts)).astype(np.int64)
-    every = np.arange(len(rest))
-    return Classes.of(
-        labels,
-        cells,
-        np.concatenate([cell, every]),
-        np.concatenate([owner, np.full(len(rest), -1)]),
-        np.concatenate([count, rest]),
-    )
+    return Classes.joined(labels, cells, (cell, owner, count), (np.arange(len(rest)), np.full(len(rest), -1), rest))

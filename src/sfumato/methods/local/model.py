@@ -172,6 +172,12 @@ class Classes:
         low, high, rows = boxes_of(labels, cells.codes, cell, number, count, len(values))
         return cls(labels, cells, cell, number, count, low, high, rows)
 
+    @classmethod
+    def joined(cls, labels: Labels, cells: Cells, *parts: tuple[Counts64, Counts64, Counts64]) -> Classes:
+        """Return classes from several lists of entries: their cells, owners and counts."""
+        cell, owner, count = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return cls.of(labels, cells, cell, owner, count)
+
     @property
     def suppressed(self) -> int:
         return int(self.count[self.owner < 0].sum())

@@ -147,8 +147,7 @@ def divide(
     return best[records], ends[:made][::-1].copy(), kept[:made][::-1].copy()
 
 
-POPULATION = 6
-TRIED = 6  # best candidates of the search that are tried for each other k
+POPULATION = 6  # best candidates of the search, which are tried for each other k
 FEES = 12  # steps of the bisection for the fee of a suppressed record
 Candidate = tuple[tuple[int, ...], tuple[int, ...]]  # order of the columns, first direction of each column
 Tell = Callable[[int, int], bool]
@@ -196,13 +195,8 @@ class Orders:
         own = dict(zip(cell[inside].tolist(), owner[inside].tolist(), strict=True))
         large = np.flatnonzero(cells.counts > 4 * k)
         more = np.array([own[c] for c in large.tolist()], dtype=np.int64)
-        return Classes.of(
-            self.labels,
-            cells,
-            np.concatenate([cell, large]),
-            np.concatenate([owner, more]),
-            np.concatenate([count, cells.counts[large] - 4 * k]),
-        )
+        further = large, more, cells.counts[large] - 4 * k
+        return Classes.joined(self.labels, cells, (cell, owner, count), further)
 
     def within(self, k: int, candidate: Candidate, budget: int) -> Classes | None:
         """Return the cheapest runs with at most `budget` suppressed records; None if no class is left.
@@ -225,10 +219,7 @@ class Orders:
 def search_orders(
     orders: Orders, ks: Sequence[int], budget: int, rng: np.random.Generator, tell: Tell
 ) -> dict[int, Candidate]:
-    """Return the best order tried for each k.
-
-    `budget` is the number of orders tried for the middle k.
-    """
+    """Return the best order tried for each k, where `budget` orders are tried for the middle k."""
     middle = sorted(ks)[len(ks) // 2]
     columns = orders.labels.columns
     budget = min(budget, math.factorial(columns) << columns)
@@ -251,11 +242,8 @@ def search_orders(
         tries += 1
         one, two = (people[int(rng.integers(len(people)))] for _ in range(2))
         stopped = enter(changed(crossed(one, two, rng), rng))
-    chosen = {}
-    for k in ks:
-        near = people[:1] if stopped else people[:TRIED]
-        chosen[k] = min(near, key=lambda c: (orders.value(k, c), c))
-    return chosen
+    near = people[:1] if stopped else people
+    return {k: min((orders.value(k, candidate), candidate) for candidate in near)[1] for k in ks}
 
 
 def starts(labels: Labels, cells: Cells) -> list[Candidate]:

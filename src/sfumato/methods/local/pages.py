@@ -22,26 +22,20 @@ TABULATE = (
 
 def pages_of(_: Path, manifest: Content) -> dict[str, str]:
     """Return the reports that a manifest describes, for publication and for verification."""
-    return {
-        EXTERNAL: external_page(external_facts(manifest), manifest["dictionary"], [TABULATE]),
-        INTERNAL: local_page(manifest),
-    }
-
-
-def local_page(manifest: Mapping[str, Any]) -> str:
-    """Return the report for the publisher."""
     own, front = manifest["own"], manifest["own"]["front"]
-    return recoded_page(
+    internal = recoded_page(
         manifest,
         about={"classes": number(own["classes"]), "tuples divided between classes": number(own["divided"])},
         how=f"{front['how'][:1].upper()}{front['how'][1:]}.",
         heading="classes, method, ratio to the floor",
         plans=[_plan(point) for point in front["points"]],
-        sections=[floor_section(manifest), counting_section(manifest, TABULATE), downcoding_section(manifest)],
+        sections=[floor_section(manifest), counting_section(manifest), downcoding_section(manifest)],
     )
+    external = external_page(external_facts(manifest), manifest["dictionary"], [TABULATE])
+    return {EXTERNAL: external, INTERNAL: internal}
 
 
-def floor_section(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def floor_section(manifest: Content) -> dict[str, object]:
     """Return the section about the lower bound on the loss."""
     point = manifest["point"]
     details = point.get("details", {})
@@ -61,12 +55,12 @@ def floor_section(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {"title": "Floor", "sentences": [sentence + more, stated]}
 
 
-def counting_section(manifest: Mapping[str, Any], how: str) -> dict[str, Any]:
+def counting_section(manifest: Content) -> dict[str, object]:
     """Return the section about counting from the file and the error of that."""
     error = manifest["figures"].get(TABLE_ERROR.name)
     if error is None:
         none = "The error of tables of two key columns was not computed: a key column has too many values."
-        return {"title": "Counting from the file", "sentences": [how, none]}
+        return {"title": "Counting from the file", "sentences": [TABULATE, none]}
     named = error.get("largest_columns")
     where = f", in the table of {named[0]} and {named[1]}" if named else ""
     cost = (
@@ -74,10 +68,10 @@ def counting_section(manifest: Mapping[str, Any], how: str) -> dict[str, Any]:
         f"{percent(error['largest'])} at most{where}. A value carries {manifest['own']['labels_per_value']:.1f} "
         "different labels on average."
     )
-    return {"title": "Counting from the file", "sentences": [how, cost]}
+    return {"title": "Counting from the file", "sentences": [TABULATE, cost]}
 
 
-def downcoding_section(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def downcoding_section(manifest: Content) -> dict[str, object]:
     """Return the section about the downcoding attack: an attacker knows that the method prefers small boxes."""
     attack = manifest["own"]["downcoding"]
     records = max(attack["records"], 1)

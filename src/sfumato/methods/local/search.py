@@ -7,54 +7,26 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
-from sfumato.base.arrays import Codes, Counts64, Floats
-from sfumato.base.compiled import compiled
-from sfumato.errors import InputError, UnreachableError, counted
-from sfumato.front import PRICE_UNIT, Front, Objective, Point, numbered
+from sfumato.base.arrays import Counts64, Floats
+from sfumato.errors import UnreachableError
+from sfumato.front import PRICE_UNIT, Front, Point, numbered
 from sfumato.measures.registry import GENERAL_LOSS, K
 from sfumato.measures.suppression import budget
-from sfumato.methods.local.anneal import (
-    Numbers,
-    anneal,
-    classes_from,
-    increase_table,
-    near_cells,
-    records_of,
-    sizes_of,
-)
-from sfumato.methods.local.boxes import (
-    TOLERANCES,
-    Pool,
-    Work,
-    best_boxes,
-    box_cost,
-    box_costs,
-    joined_cost,
-    sorted_pool,
-    sorting,
-    work_of,
-)
-from sfumato.methods.local.criteria import (
-    Limits,
-    criterion_values,
-    feasible,
-    limits_of,
-    merged_equal,
-    suppressed_units,
-    units_of,
-)
+from sfumato.methods.local import anneal
+from sfumato.methods.local.boxes import TOLERANCES, Pool, Work, best_boxes, box_costs, sorted_pool, sorting, work_of
+from sfumato.methods.local.criteria import feasible, limits_of, measured, merged_equal, suppressed_units, units_of
 from sfumato.methods.local.floor import LowerBound, dual_bound, lower_bound, recoding_bound
 from sfumato.methods.local.improve import State, classes_of, editable_classes, improve
 from sfumato.methods.local.model import Cells, Classes, Column, Labels, labels_of
-from sfumato.methods.local.orders import Candidate, Orders, search_orders
-from sfumato.methods.run import Run
+from sfumato.methods.local.orders import Candidate, Orders, Tell, search_orders
+from sfumato.methods.run import Parts, Run
+from sfumato.methods.shared import K_AND_LOSS, KeptState, best_for_each_k, reachable_ks
 from sfumato.methods.system import check_weights
 from sfumato.plans.boxes import BoxPlan
 from sfumato.plans.segments import Segment, segments_of
@@ -68,7 +40,6 @@ COOLED = 0.1  # last temperature, relative to the first
 NEIGHBOURS = 32  # nearest cells of each cell that annealing draws from
 ROUND = 1600  # visited cells per cell of the table in a round of rebuilding
 RUNS_ONLY = 200_000  # with more cells only method 1 is used
-Tell = Callable[[int, int], bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,13 +76,12 @@ class Solver:
         lost = self.cells.lost
         return float((np.minimum(self.cheapest_costs(k), 1.0) * lost).sum()) / float(lost.sum())
 
-    def by_boxes(self, k: int, tolerances: Sequence[float] = TOLERANCES) -> Classes:
-        """Run method 2 with each tolerance and return the best classes; the table has at least k records."""
+    def by_boxes(self, k: int) -> Classes:
+        """Run method 2 with each tolerance and return the best classes of a table with at least k records."""
         codes, counts = self.cells.codes, self.cells.counts
         tried = []
-        for tolerance in tolerances:
+        for tolerance in TOLERANCES:
             owner = best_boxes(self.labels, codes, counts, self.cheapest_costs(k).copy(), k, tolerance)
-            owner = attach(self.labels, codes, counts, owner, int(owner.max()) + 1)
             tried.append(Classes.of(self.labels, self.cells, np.arange(len(counts)), owner, counts))
         return min(tried, key=lambda classes: classes.loss)
 
@@ -138,19 +108,20 @@ class Solver:
         labels, codes, warm = self.labels, self.cells.codes, WARM * classes.loss
         if warm <= 0:
             return classes
-        sizes = sizes_of(labels)
-        records = records_of(classes, sizes, self.near, k)
+        sizes = anneal.sizes_of(labels)
+        records = anneal.records_of(classes, sizes, self.near, k)
+        increases, steps = anneal.increase_table(), STEPS * len(records.cell)
         for number in range(effort):
             if tell(number, 2 * effort):
                 break
             first, last = (warm * COOLED ** (part / effort) for part in (number, number + 1))
-            anneal(labels, sizes, codes, records, k, STEPS * len(records.cell), first, last, increase_table(), state)
-        return classes_from(records, classes)
+            anneal.anneal(labels, sizes, codes, records, k, steps, first, last, increases, state)
+        return anneal.classes_from(records, classes)
 
     @cached_property
-    def near(self) -> Numbers:
+    def near(self) -> anneal.Numbers:
         """The nearest cells of each cell."""
-        return near_cells(self.labels, self.pool, NEIGHBOURS, self.work())
+        return anneal.near_cells(self.labels, self.pool, NEIGHBOURS, self.work())
 
     @cached_property
     def pool(self) -> Pool:
@@ -172,7 +143,8 @@ class Solver:
     def solve(self, k: int, candidate: Candidate, *, boxes: bool, effort: int, tell: Tell) -> Solution | None:
         """Return the best solution of the methods for one k; None if the allowed suppression leaves no class."""
         if k < 2:
-            return Solution(1, self.in_original_order(each_alone(self.labels, self.cells)), "as it is", 0.0)
+            every, counts = np.arange(len(self.original.counts)), self.original.counts
+            return Solution(1, Classes.of(self.labels, self.original, every, every, counts), "as it is", 0.0)
         best, method = self.orders.within(k, candidate, self.budget), "order and runs"
         if self.cells.records < k:
             return None if best is None else Solution(k, self.in_original_order(best), method, None)
@@ -194,60 +166,6 @@ class Solver:
         return None if best is None else Solution(k, self.in_original_order(best), method, bound)
 
 
-def each_alone(labels: Labels, cells: Cells) -> Classes:
-    """Return every cell as its own class: nothing is recoded."""
-    every = np.arange(len(cells.counts))
-    return Classes.of(labels, cells, every, every, cells.counts)
-
-
-def smallest_class(classes: Classes) -> int:
-    """Return the k of classes where every row is a person."""
-    return int(classes.rows.min())
-
-
-def non_dominated(solutions: Sequence[Solution], k_of: Callable[[Classes], int] = smallest_class) -> list[Solution]:
-    """Return the solutions without those that lose no less than one of a higher k; each has the k of its classes."""
-    reached = [replace(one, k=k_of(one.classes)) for one in solutions]
-    kept: list[Solution] = []
-    for one in sorted(reached, key=lambda s: (-s.k, s.classes.loss)):
-        if not kept or one.classes.loss < kept[-1].classes.loss - 1e-12:
-            kept.append(one)
-    return kept[::-1]
-
-
-@compiled
-def attach(labels: Labels, codes: Codes, counts: Counts64, owner: Counts64, classes: int) -> Counts64:
-    """Add every cell without a class to the class where it costs least."""
-    size, columns = codes.shape
-    low, high = np.empty((classes, columns), np.int64), np.empty((classes, columns), np.int64)
-    cost, rows = np.zeros(classes), np.zeros(classes, np.int64)
-    for i in range(classes):
-        low[i, :], high[i, :] = 1 << 40, -1
-    for c in range(size):
-        if owner[c] >= 0:
-            rows[owner[c]] += counts[c]
-            for j in range(columns):
-                low[owner[c], j] = min(low[owner[c], j], codes[c, j])
-                high[owner[c], j] = max(high[owner[c], j], codes[c, j])
-    for i in range(classes):
-        cost[i] = box_cost(labels, low[i], high[i])
-    for c in range(size):
-        if owner[c] < 0:
-            best, least = 0, np.inf
-            for i in range(classes):
-                new = joined_cost(labels, codes, low[i], high[i], c)
-                more = new * (rows[i] + counts[c]) - cost[i] * rows[i]
-                if more < least:
-                    best, least = i, more
-            owner[c] = best
-            rows[best] += counts[c]
-            for j in range(columns):
-                low[best, j] = min(low[best, j], codes[c, j])
-                high[best, j] = max(high[best, j], codes[c, j])
-            cost[best] = box_cost(labels, low[best], high[best])
-    return owner
-
-
 KS = (2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100)
 ORDERS = 100  # orders of the columns that are tried; fewer in tables with very many cells
 FEWEST = 10
@@ -263,11 +181,6 @@ def model_of(study: Study, table: FrequencyTable) -> tuple[list[Segment], Labels
     codes = np.stack([s.unit_of[c] for s, c in zip(segments, table.codes, strict=True)], axis=1)
     cells = Cells(np.ascontiguousarray(codes, dtype=np.int32), table.counts)
     return segments, labels_of(columns, study.weights_for(table)), cells
-
-
-def atoms_of(cells: Cells, table: FrequencyTable) -> Cells:
-    """Return what the search counts: records, or the persons of each tuple where rows belong to persons."""
-    return cells if table.units is None else Cells(cells.codes, table.units.per_tuple, cells.counts)
 
 
 def plan_of(segments: Sequence[Segment], classes: Classes) -> BoxPlan:
@@ -289,87 +202,33 @@ def _last_values(segment: Segment) -> list[str]:
     return [last[unit] for unit in range(segment.units)]
 
 
-def search_local(
-    study: Study,
-    table: FrequencyTable,
-    run: Run,
-    *,
-    ks: Sequence[int] = KS,
-    effort: int = 0,
-    passes: int = 0,
-    boxes: bool = True,
-) -> Front:
-    """Return the front of local recodings for some k, with lower bounds.
+def search_local(study: Study, table: FrequencyTable, run: Run) -> Front:
+    """Return the front of local recodings for each k of the study, with lower bounds.
 
-    `effort` is the number of rounds of improvement for each k, and `passes` the number that raise its lower bound.
-    Without `boxes` only the first method is used. The same study, data and seed give the same front. Every point
-    satisfies the criteria that the study requires of classes. The lower bound ignores these criteria and remains valid
-    with them.
+    The same study, data and seed give the same front. Every point satisfies the criteria that the study requires of
+    classes. The lower bound ignores these criteria and remains valid with them.
     """
-    if not ks or min(ks) < 1:
-        raise InputError("no k is asked for", expected="whole numbers of at least 1")
     started = time.perf_counter()
-    check_weights(study.search, table)
-    segments, labels, cells = model_of(study, table)
-    allowed = budget(study.search.max_suppression, table.persons) - table.removed
-    atoms, persons = atoms_of(cells, table), int(table.rows if table.units is None else table.units.number)
-    limits = limits_of(study)
-    least = math.ceil(study.search.constraints.get(K.name, 1.0) - 1e-9)
-    reachable = sorted({max(k, least) for k in ks if max(k, least) <= persons})
-    if not reachable:
-        raise UnreachableError(
-            f"the table has {counted(persons, 'record' if table.units is None else 'person')}, fewer than "
-            f"k = {max(min(ks), least)}",
-            expected=f"k up to {persons}",
-        )
-    solver = Solver(labels, atoms, allowed, study.search.seed)
-    total = len(reachable) + 1
-    checkpoint = run.kept(study, table.fingerprint)
-    saved: Mapping[str, Any] = {} if checkpoint is None or not run.resume else checkpoint.load() or {}
-    known, tried = solutions_from(saved, labels, cells), int(saved.get(TRIED, 0))
-    solutions, ended = list(known.values()), list(known.values())
-    orders: dict[int, Candidate] = {}
-
-    def asked(done: int, *_: int) -> bool:
-        return run.tell(done, total) or run.stopped
-
-    for number, k in enumerate(reachable, start=1):
-        if k not in known:
-            if not orders:
-                tries = min(ORDERS, max(FEWEST, SORTED // len(cells.counts)))
-                wanted = sorted({size for each in reachable for size in sizes_for(each, table, limits) if size > 1})
-                orders = solver.candidates(wanted or [2], tries, partial(asked, len(known)))
-                tried = len(solver.orders.values)
-            tell = partial(asked, number - 1)
-            sizes = sizes_for(k, table, limits)
-            made = [solver.solve(size, orders[max(size, 2)], boxes=boxes, effort=effort, tell=tell) for size in sizes]
-            met = [m for one in made if one is not None for m in _satisfying(replace(one, k=k), table, limits, allowed)]
-            solutions += sorted(met, key=lambda one: one.classes.loss)[:1]
-            if not run.stopped:  # an interrupted solution is in the front, but computed anew when the search is resumed
-                ended = list(solutions)
-            if checkpoint is not None:
-                checkpoint.save(partial(state_of, ended, tried))
-        if asked(number):
-            break
-    if checkpoint is not None:
-        if run.stopped:
-            checkpoint.save(partial(state_of, ended, tried), now=True)
-        else:
-            checkpoint.remove()
+    settings, units = study.local, table.units
+    search = LocalSearch(study, table)
+    solutions, tried = search.solutions(reachable_ks(settings.k or KS, study, table), run)
     if not solutions:
         what = "no class has as many records within the suppression allowed"
-        if limits:
+        if search.limits:
             what = "not even the whole table as one class meets the constraints"
-        raise UnreachableError(what, expected="a smaller k" if not limits else "weaker constraints")
-    chosen = non_dominated(solutions, lambda classes: int(units_of(classes, table).min()))
-    proven = {one.k: _proven_bound(solver, one, passes) for one in chosen}
-    points = [_point(study, table, segments, one, proven[one.k], limits) for one in chosen]
-    objectives = (Objective(K.name, "max"), Objective(GENERAL_LOSS.name, "min"))
+        raise UnreachableError(what, expected="a smaller k" if not search.limits else "weaker constraints")
+    reached = [replace(one, k=int(units_of(one.classes, table).min())) for one in solutions]
+    chosen = best_for_each_k(reached, lambda one: one.k, lambda one: one.classes.loss)[::-1]
+    proven = {one.k: search.proven_bound(one) for one in chosen}
+    points = [search.point(one, proven[one.k]) for one in chosen]
+    what, most = ("records", table.rows) if units is None else ("persons", units.number)
+    beyond = sorted({k for k in settings.k or () if k > most})
+    left_out = f"; k {', '.join(map(str, beyond))} left out, there are {most} {what}" if beyond else ""
     return Front(
         study,
-        objectives,
-        numbered(points, objectives[0]),
-        "best boxes" if boxes else "order and runs",
+        K_AND_LOSS,
+        numbered(points, K_AND_LOSS[0]),
+        "best boxes" if settings.method == "boxes" else "order and runs",
         False,
         tried,
         0,
@@ -377,45 +236,128 @@ def search_local(
         table.fingerprint,
         table.records,
         system="local",
-        found_how=f"best found with seed {study.search.seed}, {tried} orders of columns tried"
-        + _left_out(ks, table, persons),
-        tuples=table.tuples,
-        units=None if table.units is None else table.units.number,
+        found_how=f"best found with seed {study.search.seed}, {tried} orders of columns tried{left_out}",
+        units=None if units is None else units.number,
         prices={k: _rounded_down(bound.prices) for k, bound in proven.items() if bound is not None},
     )
 
 
-def sizes_for(k: int, table: FrequencyTable, limits: Limits) -> list[int]:
-    """Return the class sizes that are tried for one k; the best classes are kept.
+class LocalSearch:
+    """The search for local recodings of a study: the table as cells, the criteria of classes, and the solver."""
 
-    Criteria may need larger classes. A person with different rows is counted in each tuple, so a class of k persons may
-    need more rows as well.
-    """
-    units = table.units
-    sizes = [k, max(k, 2) if limits else k]
-    if units is not None and not units.constant:
-        sizes += [max(k, 2), round(k * len(units.unit) / units.number)]
-    return list(dict.fromkeys(sizes))
+    def __init__(self, study: Study, table: FrequencyTable) -> None:
+        check_weights(study.search, table)
+        self.study, self.table = study, table
+        self.segments, self.labels, self.cells = model_of(study, table)
+        self.limits = limits_of(study)
+        self.allowed = budget(study.search.max_suppression, table.persons) - table.removed
+        atoms, units = self.cells, table.units  # the search counts persons where rows belong to persons
+        if units is not None:
+            atoms = Cells(atoms.codes, units.per_tuple, atoms.counts)
+        self.solver = Solver(self.labels, atoms, self.allowed, study.search.seed)
+
+    def solutions(self, ks: Sequence[int], run: Run) -> tuple[list[Solution], int]:
+        """Return the best solution for each k, and the number of orders tried; a search may be resumed or stopped."""
+        kept = KeptState(run, self.study, self.table)
+        saved = kept.load()
+        known, tried = self._restored(saved), int(saved.get(TRIED, 0))
+        solutions, ended = list(known.values()), list(known.values())
+        orders: dict[int, Candidate] = {}
+
+        def asked(done: int, *_: int) -> bool:
+            return run.tell(done, len(ks) + 1) or run.stopped
+
+        for number, k in enumerate(ks, start=1):
+            if k not in known:
+                if not orders:
+                    tries = min(ORDERS, max(FEWEST, SORTED // len(self.cells.counts)))
+                    wanted = sorted({size for each in ks for size in self._sizes(each) if size > 1})
+                    orders = self.solver.candidates(wanted or [2], tries, partial(asked, len(known)))
+                    tried = len(self.solver.orders.values)
+                solutions += self._best(k, orders, partial(asked, number - 1))
+                if not run.stopped:  # an interrupted solution is in the front, but computed anew when resumed
+                    ended = list(solutions)
+                kept.save(partial(_state_of, ended, tried))
+            if asked(number):
+                break
+        kept.end(partial(_state_of, ended, tried), run.stopped)
+        return solutions, tried
+
+    def _sizes(self, k: int) -> list[int]:
+        """Return the class sizes that are tried for one k; the best classes are kept.
+
+        Criteria may need larger classes. A person with different rows is counted in each tuple, so a class of k persons
+        may need more rows as well.
+        """
+        units = self.table.units
+        sizes = [k, max(k, 2) if self.limits else k]
+        if units is not None and not units.constant:
+            sizes += [max(k, 2), round(k * len(units.unit) / units.number)]
+        return list(dict.fromkeys(sizes))
+
+    def _best(self, k: int, orders: Mapping[int, Candidate], tell: Tell) -> list[Solution]:
+        """Return the best solution for one k as its file will show it; none if no classes satisfy the criteria."""
+        settings, solved = self.study.local, []
+        for size in self._sizes(k):
+            order, boxes = orders[max(size, 2)], settings.method == "boxes"
+            one = self.solver.solve(size, order, boxes=boxes, effort=settings.effort, tell=tell)
+            classes = None if one is None else self._satisfying(one.classes, k)
+            if one is not None and classes is not None:
+                solved.append(replace(one, k=k, classes=classes))
+        return sorted(solved, key=lambda one: one.classes.loss)[:1]
+
+    def _satisfying(self, classes: Classes, k: int) -> Classes | None:
+        """Return classes that satisfy the criteria, in which equal boxes are one class."""
+        if not self.limits and not self.table.counts_units:
+            return merged_equal(classes)
+        return feasible(classes, self.table, k, self.limits, self.allowed)
+
+    def _restored(self, parts: Parts) -> dict[int, Solution]:
+        """Return the solutions that were found before a search was interrupted."""
+        solutions = {}
+        for k in parts[SIZES].tolist() if SIZES in parts else ():
+            bound = float(parts[f"floor{k}"])
+            classes = Classes.of(self.labels, self.cells, *parts[f"entries{k}"])
+            solutions[k] = Solution(k, classes, str(parts[f"method{k}"]), None if math.isnan(bound) else bound)
+        return solutions
+
+    def proven_bound(self, one: Solution) -> LowerBound | None:
+        """Return the saved prices that prove the lower bound of a solution, in the order of the caller's cells."""
+        solver, passes = self.solver, self.study.local.passes
+        if one.bound is None:
+            return None
+        costs = np.minimum(solver.cheapest_costs(one.k), 1.0) if one.k > 1 else np.zeros(len(solver.order))
+        bound = lower_bound(one.k, costs, solver.cells.lost)
+        if one.k > 1:
+            if passes > 0:
+                bound = recoding_bound(solver.labels, solver.cells, bound, one.classes.paid[solver.order], BOUND_BUDGET)
+            bound = dual_bound(solver.labels, solver.cells, bound, passes, BOUND_BUDGET)
+        prices = np.empty(len(solver.order))
+        prices[solver.order] = bound.prices
+        return lower_bound(one.k, _rounded_down(prices) / PRICE_UNIT, solver.original.lost)
+
+    def point(self, one: Solution, proven: LowerBound | None) -> Point:
+        """Return a solution as a point of the front: its figures, its lower bound and its plan."""
+        table, classes = self.table, one.classes
+        weights = self.study.weights_for(table)
+        full = sum(weights) * table.records
+        loss = (classes.loss * classes.cells.records + table.removed) / table.records
+        details: dict[str, object] = {"method": one.method}
+        if proven is not None:
+            details |= {"floor": proven.loss} | ({"ratio": loss / proven.loss} if proven.loss > 0 else {})
+        values = {K.name: float(one.k), GENERAL_LOSS.name: loss * full}
+        if self.limits:
+            released = measured(classes, table, weights)
+            values |= {chosen.name: float(chosen.value(released)) for chosen, _ in self.limits}
+        bound = None if proven is None else proven.loss * full
+        persons = None if table.units is None else suppressed_units(classes, table)
+        plan = plan_of(self.segments, classes)
+        return Point(0, values, loss, classes.suppressed + table.removed, plan, bound, details, persons)
 
 
-def _left_out(ks: Sequence[int], table: FrequencyTable, persons: int) -> str:
-    """Return a sentence about the requested values of k that no class reaches; the default values are not mentioned."""
-    beyond = sorted({k for k in ks if k > persons and ks is not KS})
-    what = "records" if table.units is None else "persons"
-    return f"; k {', '.join(map(str, beyond))} left out, there are {persons} {what}" if beyond else ""
-
-
-def _satisfying(solution: Solution, table: FrequencyTable, limits: Limits, allowed: int) -> list[Solution]:
-    """Return a solution as its file will show it: equal boxes are one class, and the criteria hold."""
-    if not limits and table.units is None and table.households is None:
-        return [replace(solution, classes=merged_equal(solution.classes))]
-    classes = feasible(solution.classes, table, solution.k, limits, allowed)
-    return [] if classes is None else [replace(solution, classes=classes)]
-
-
-def state_of(solutions: Sequence[Solution], tried: int) -> dict[str, Any]:
+def _state_of(solutions: Sequence[Solution], tried: int) -> dict[str, object]:
     """Return the solutions found so far and the number of orders tried, as arrays."""
-    parts: dict[str, Any] = {SIZES: np.array([one.k for one in solutions], np.int64), TRIED: np.array(tried)}
+    parts: dict[str, object] = {SIZES: np.array([one.k for one in solutions], np.int64), TRIED: np.array(tried)}
     for one in solutions:
         classes = one.classes
         parts[f"entries{one.k}"] = np.stack([classes.cell, classes.owner, classes.count])
@@ -424,54 +366,6 @@ def state_of(solutions: Sequence[Solution], tried: int) -> dict[str, Any]:
     return parts
 
 
-def solutions_from(parts: Mapping[str, Any], labels: Labels, cells: Cells) -> dict[int, Solution]:
-    """Return the solutions that were found before a search was interrupted."""
-    solutions = {}
-    for k in parts[SIZES].tolist() if SIZES in parts else ():
-        bound = float(parts[f"floor{k}"])
-        classes = Classes.of(labels, cells, *parts[f"entries{k}"])
-        method = str(parts[f"method{k}"])
-        solutions[k] = Solution(k, classes, method, None if math.isnan(bound) else bound)
-    return solutions
-
-
-def _proven_bound(solver: Solver, one: Solution, passes: int) -> LowerBound | None:
-    """Return the saved prices that prove the lower bound of a solution, in the order of the caller's cells."""
-    if one.bound is None:
-        return None
-    bound = lower_bound(one.k, np.zeros(len(solver.order)), solver.cells.lost)
-    if one.k > 1:
-        bound = lower_bound(one.k, np.minimum(solver.cheapest_costs(one.k), 1.0), solver.cells.lost)
-        if passes > 0:
-            bound = recoding_bound(solver.labels, solver.cells, bound, one.classes.paid[solver.order], BOUND_BUDGET)
-        bound = dual_bound(solver.labels, solver.cells, bound, passes, BOUND_BUDGET)
-    prices = np.empty(len(solver.order))
-    prices[solver.order] = bound.prices
-    return lower_bound(one.k, _rounded_down(prices) / PRICE_UNIT, solver.original.lost)
-
-
 def _rounded_down(prices: Floats) -> Counts64:
     """Return prices in their unit, rounded down: lower prices prove a slightly lower bound and stay feasible."""
     return np.floor(prices * PRICE_UNIT).astype(np.int64)
-
-
-def _point(
-    study: Study,
-    table: FrequencyTable,
-    segments: Sequence[Segment],
-    one: Solution,
-    proven: LowerBound | None,
-    limits: Limits,
-) -> Point:
-    weights = study.weights_for(table)
-    full = sum(weights) * table.records
-    suppressed = one.classes.suppressed + table.removed
-    loss = (one.classes.loss * one.classes.cells.records + table.removed) / table.records
-    details: dict[str, Any] = {"method": one.method}
-    if proven is not None:
-        details |= {"floor": proven.loss} | ({"ratio": loss / proven.loss} if proven.loss > 0 else {})
-    bound = None if proven is None else proven.loss * full
-    values = {K.name: float(one.k), GENERAL_LOSS.name: loss * full}
-    values |= criterion_values(table, one.classes, limits, weights) if limits else {}
-    persons = None if table.units is None else suppressed_units(one.classes, table)
-    return Point(0, values, loss, suppressed, plan_of(segments, one.classes), bound, details, persons)

@@ -16,7 +16,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
+from sfumato.base.arrays import Counts64
 from sfumato.base.text import number, percent
 from sfumato.decide.pick import Choice
 from sfumato.errors import SfumatoError, StudyError
@@ -27,7 +29,7 @@ from sfumato.methods.local.apply import apply_boxes
 from sfumato.methods.local.criteria import merged_equal
 from sfumato.methods.local.model import Cells, Classes, Labels
 from sfumato.methods.local.pages import pages_of
-from sfumato.methods.local.search import KS, model_of, plan_of, search_local
+from sfumato.methods.local.search import model_of, plan_of, search_local
 from sfumato.methods.run import Run
 from sfumato.methods.shared import BoxSystem, ratio, salt_of, with_acceptances
 from sfumato.methods.system import Abilities, Publishing
@@ -46,11 +48,20 @@ from sfumato.tables.frequency import FrequencyTable
 MOST_TRIES = 100_000
 
 
+def _narrowed(classes: Classes) -> tuple[Counts64, npt.NDArray[np.int8]]:
+    """Return the classes whose labels the downcoding attack narrows, and the values that it leaves to each class."""
+    unit, costs = classes.labels.unit, classes.costs
+    if len(costs) > CLASSES:
+        return np.zeros(0, np.int64), np.zeros((0, 0), np.int8)
+    left, _ = values_left(classes.low, classes.high, costs, unit, CELLS)
+    size = np.add.reduceat(left, unit[:-1], axis=1)
+    return np.flatnonzero(np.any(size < classes.high - classes.low, axis=1)), left
+
+
 def randomized(classes: Classes, k: int, slack: float, rng: np.random.Generator) -> Classes:
     """Return the classes after random moves with a total additional cost of at most `slack`, summed over records."""
-    cells, boxes, costs = classes.cells, (classes.low, classes.high), classes.costs
-    known = np.flatnonzero(classes.owner >= 0)
-    cell, owner, count = (list(part[known]) for part in (classes.cell, classes.owner, classes.count))
+    cells, low, high, costs = classes.cells, classes.low, classes.high, classes.costs
+    cell, owner, count = (list(part[classes.owner >= 0]) for part in (classes.cell, classes.owner, classes.count))
     rows = classes.rows.copy()
 
     def move(e: int, other: int, number: int) -> None:
@@ -63,16 +74,11 @@ def randomized(classes: Classes, k: int, slack: float, rng: np.random.Generator)
         owner.append(np.int64(other))
         count.append(np.int64(number))
 
-    starts = classes.labels.unit[:-1]
-    narrowed = np.zeros(0, np.int64)
-    if len(rows) <= CLASSES:
-        left, _ = values_left(*boxes, costs, classes.labels.unit, CELLS)
-        size = np.add.reduceat(left, starts, axis=1)
-        narrowed = np.flatnonzero(np.any(size < classes.high - classes.low, axis=1))
+    starts, (narrowed, left) = classes.labels.unit[:-1], _narrowed(classes)
     tuples, homes = np.array(cell), np.array(owner)
     for c in rng.permutation(narrowed[rng.random(len(narrowed)) < 0.5]).tolist():
         codes = cells.codes[tuples]
-        inside = np.all((boxes[0][c] <= codes) & (codes < boxes[1][c]), axis=1)
+        inside = np.all((low[c] <= codes) & (codes < high[c]), axis=1)
         inside &= np.any(left[c][starts + codes] == 0, axis=1) if inside.any() else False
         inside &= (rows[homes] > k) & (costs[c] - costs[homes] <= slack)
         spare = [e for e in np.flatnonzero(inside).tolist() if count[e] > 0]
@@ -84,20 +90,14 @@ def randomized(classes: Classes, k: int, slack: float, rng: np.random.Generator)
         if movable < 1:
             continue
         codes = cells.codes[cell[e]]
-        holds = np.flatnonzero(np.all((boxes[0] <= codes) & (codes < boxes[1]), axis=1))
-        holds = holds[holds != own]
+        holds = np.setdiff1d(np.flatnonzero(np.all((low <= codes) & (codes < high), axis=1)), own)
         number = int(rng.integers(1, movable + 1))
         holds = holds[number * (costs[holds] - costs[own]) <= slack]
         if len(holds):
             move(e, int(rng.choice(holds)), number)
-    gone = classes.owner < 0
-    return Classes.of(
-        classes.labels,
-        cells,
-        np.concatenate([np.array(cell), classes.cell[gone]]),
-        np.concatenate([np.array(owner), classes.owner[gone]]),
-        np.concatenate([np.array(count), classes.count[gone]]),
-    )
+    moved, lost = (np.array(cell), np.array(owner), np.array(count)), np.flatnonzero(classes.owner < 0)
+    suppressed = classes.cell[lost], classes.owner[lost], classes.count[lost]
+    return Classes.joined(classes.labels, cells, moved, suppressed)
 
 
 def classes_of(labels: Labels, cells: Cells, plan: BoxPlan) -> Classes:
@@ -159,7 +159,7 @@ def with_margins(front: Front, study: Study) -> Front:
         details = dict(point.details)
         if "ratio" in details:
             details["ratio"] = details["ratio"] * more
-        points.append(Point(point.id, values, loss, point.suppressed, point.plan, point.bound, details))
+        points.append(replace(point, values=values, loss=loss, details=details))
     return replace(front, points=tuple(points))
 
 
@@ -181,7 +181,7 @@ class Local(BoxSystem):
 
     def front_of(self, study: Study, table: FrequencyTable, run: Run) -> Front:
         settings = study.local
-        if settings.draw and (table.units is not None or table.households is not None):
+        if settings.draw and table.counts_units:
             raise StudyError(
                 "draw under [local] where rows belong to persons or households: it moves single rows between classes",
                 expected="draw where rows are persons, or no draw",
@@ -193,15 +193,7 @@ class Local(BoxSystem):
                 expected="draw, or constraints other than k",
                 remedy="leave draw out",
             )
-        front = search_local(
-            study,
-            table,
-            run,
-            ks=settings.k or KS,
-            effort=settings.effort,
-            passes=settings.passes,
-            boxes=settings.method == "boxes",
-        )
+        front = search_local(study, table, run)
         return with_margins(front, study) if settings.draw else front
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
