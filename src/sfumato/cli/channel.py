@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +12,7 @@ from sfumato.cli.publish import Accept, parse_accepted, show_release
 from sfumato.cli.show import AsJson, Force, emit, later, note, put, table
 from sfumato.errors import InputError, counted
 
-if TYPE_CHECKING:
+with later():
     from sfumato.decide.pick import pick
     from sfumato.methods.channel.estimate import Estimate
     from sfumato.methods.channel.estimate import estimate as recover
@@ -23,19 +23,6 @@ if TYPE_CHECKING:
     from sfumato.methods.registry import load_front
     from sfumato.plans.channel import load_channel, load_channels
     from sfumato.study import Study, read
-else:
-    pick = later("sfumato.decide.pick", "pick")
-    recover = later("sfumato.methods.channel.estimate", "estimate")
-    channel_figures = later("sfumato.methods.channel.families", "channel_figures")
-    family_channel = later("sfumato.methods.channel.families", "family_channel")
-    prior_of = later("sfumato.methods.channel.prior", "prior_of")
-    draw = later("sfumato.methods.channel.release", "disguise")
-    chosen_channel = later("sfumato.methods.channel.system", "chosen_channel")
-    load_front = later("sfumato.methods.registry", "load_front")
-    load_channel = later("sfumato.plans.channel", "load_channel")
-    load_channels = later("sfumato.plans.channel", "load_channels")
-    Study = later("sfumato.study", "Study")
-    read = later("sfumato.study", "read")
 
 app = typer.Typer(
     rich_markup_mode=None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,20 +12,13 @@ from sfumato.base.text import number, percent
 from sfumato.cli.show import AsJson, OwnRun, emit, later, note, put
 from sfumato.errors import InputError
 
-if TYPE_CHECKING:
+with later():
     from sfumato.decide.ask import Answer
     from sfumato.decide.pick import Preset, as_dict, presets
     from sfumato.decide.pick import pick as choose
     from sfumato.decide.sentences import k_and_l
     from sfumato.methods.registry import load_front
     from sfumato.methods.search import ask
-else:
-    as_dict = later("sfumato.decide.pick", "as_dict")
-    presets = later("sfumato.decide.pick", "presets")
-    choose = later("sfumato.decide.pick", "pick")
-    k_and_l = later("sfumato.decide.sentences", "k_and_l")
-    load_front = later("sfumato.methods.registry", "load_front")
-    ask = later("sfumato.methods.search", "ask")
 
 
 def pick_command(

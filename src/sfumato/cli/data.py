@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,19 +13,14 @@ from sfumato.base.text import number, percent
 from sfumato.cli.show import AsJson, Force, emit, later, note, put, table
 from sfumato.errors import counted, shortened
 
-if TYPE_CHECKING:
+with later():
+    from sfumato.auditing import inspect as inspecting
     from sfumato.auditing.audit import Audit, Figure, audit
     from sfumato.auditing.inspect import Inspection, inspect
+    from sfumato.data import settings
     from sfumato.measures.units import title_of
     from sfumato.report.audit_page import audit_page
     from sfumato.study import read, write_run_file
-else:
-    audit = later("sfumato.auditing.audit", "audit")
-    inspect = later("sfumato.auditing.inspect", "inspect")
-    title_of = later("sfumato.measures.units", "title_of")
-    audit_page = later("sfumato.report.audit_page", "audit_page")
-    read = later("sfumato.study", "read")
-    write_run_file = later("sfumato.study", "write_run_file")
 
 DEFAULT = Path("run.toml")
 
@@ -103,21 +98,17 @@ def inspect_command(
 
 def _seen_from(folder: Path, file: str) -> str:
     """Return a path relative to the folder of the run file."""
-    from sfumato.data.settings import POSTGRESQL, SQLITE
-
-    if file.startswith(POSTGRESQL):
+    if file.startswith(settings.POSTGRESQL):
         return file
-    kind = SQLITE if file.startswith(SQLITE) else ""
+    kind = settings.SQLITE if file.startswith(settings.SQLITE) else ""
     return kind + Path(os.path.relpath(Path(file.removeprefix(kind)).absolute(), folder)).as_posix()
 
 
 def _print_inspection(inspection: Inspection) -> None:
-    from sfumato.auditing.inspect import LEFT_OUT
-
     rows = []
-    left = sum(suggestion is LEFT_OUT for suggestion in inspection.suggestions)
+    left = sum(suggestion is inspecting.LEFT_OUT for suggestion in inspection.suggestions)
     for column, suggestion in zip(inspection.columns, inspection.suggestions, strict=True):
-        if suggestion is LEFT_OUT:
+        if suggestion is inspecting.LEFT_OUT:
             continue
         words = [*column.na_words, *(f"{word}?" for word in column.candidates)]
         rows.append(

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sfumato.cli.show import AsJson, emit, later, put, table
 
-if TYPE_CHECKING:
+with later():
     from sfumato.measures.registry import documented, known_measures
-else:
-    documented = later("sfumato.measures.registry", "documented")
-    known_measures = later("sfumato.measures.registry", "known_measures")
 
 Markdown = Annotated[bool, typer.Option("--markdown", help="The tables of docs/measures.md.")]
 

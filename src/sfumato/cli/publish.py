@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,7 +18,7 @@ from sfumato.cli.show import AsJson, OwnRun, Watch, command, emit, later, note, 
 from sfumato.errors import InputError, counted
 from sfumato.study.methods import METHODS
 
-if TYPE_CHECKING:
+with later():
     from sfumato.decide.offers import with_suppression
     from sfumato.decide.pick import pick
     from sfumato.methods.apply import apply_plan
@@ -27,17 +27,6 @@ if TYPE_CHECKING:
     from sfumato.release.history.ledger import Ledger
     from sfumato.release.publish import Release
     from sfumato.report.release_pages import whole_of, whole_sentences
-else:
-    with_suppression = later("sfumato.decide.offers", "with_suppression")
-    pick = later("sfumato.decide.pick", "pick")
-    apply_plan = later("sfumato.methods.apply", "apply_plan")
-    publish = later("sfumato.methods.publish", "publish")
-    verify = later("sfumato.methods.publish", "verify")
-    load_front = later("sfumato.methods.registry", "load_front")
-    system_named = later("sfumato.methods.registry", "system_named")
-    Ledger = later("sfumato.release.history.ledger", "Ledger")
-    whole_of = later("sfumato.report.release_pages", "whole_of")
-    whole_sentences = later("sfumato.report.release_pages", "whole_sentences")
 
 Accept = Annotated[
     list[str] | None,

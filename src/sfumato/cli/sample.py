@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sfumato.cli.show import AsJson, Force, Watch, command, emit, later, note
 from sfumato.errors import InputError
 
-if TYPE_CHECKING:
+with later():
     from sfumato.import_projects.arx import import_arx
     from sfumato.import_projects.sdcmicro import import_sdcmicro
     from sfumato.papers.groups import make_census
     from sfumato.samples.samples import write_people, write_sample
-else:
-    import_arx = later("sfumato.import_projects.arx", "import_arx")
-    import_sdcmicro = later("sfumato.import_projects.sdcmicro", "import_sdcmicro")
-    make_census = later("sfumato.papers.groups", "make_census")
-    write_people = later("sfumato.samples.samples", "write_people")
-    write_sample = later("sfumato.samples.samples", "write_sample")
 
 CENSUS = "census"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -31,11 +31,13 @@ from sfumato.cli.show import (
 from sfumato.errors import InputError, StudyError
 from sfumato.study.methods import ALGORITHMS, METHODS, USUAL, WITH_PROBLEMS, listed
 
-if TYPE_CHECKING:
+with later():
     from sfumato.auditing.uniqueness import identifying_sentence, released_alone
     from sfumato.base.settings import parse_toml
+    from sfumato.decide import floor as bound
     from sfumato.decide.floor import floor_levels, ratios, why_not, with_floor
     from sfumato.front import Front, compare_fronts
+    from sfumato.measures.registry import K
     from sfumato.methods.local.floor import check_front, refuse_unpriced
     from sfumato.methods.publish import draw
     from sfumato.methods.registry import load_front, system_named
@@ -43,27 +45,6 @@ if TYPE_CHECKING:
     from sfumato.methods.search import foresee, run_search
     from sfumato.prediction import compared, predict
     from sfumato.study import SearchSettings, Study, read
-else:
-    identifying_sentence = later("sfumato.auditing.uniqueness", "identifying_sentence")
-    released_alone = later("sfumato.auditing.uniqueness", "released_alone")
-    parse_toml = later("sfumato.base.settings", "parse_toml")
-    floor_levels = later("sfumato.decide.floor", "floor_levels")
-    ratios = later("sfumato.decide.floor", "ratios")
-    why_not = later("sfumato.decide.floor", "why_not")
-    with_floor = later("sfumato.decide.floor", "with_floor")
-    compare_fronts = later("sfumato.front", "compare_fronts")
-    check_front = later("sfumato.methods.local.floor", "check_front")
-    refuse_unpriced = later("sfumato.methods.local.floor", "refuse_unpriced")
-    draw = later("sfumato.methods.publish", "draw")
-    load_front = later("sfumato.methods.registry", "load_front")
-    system_named = later("sfumato.methods.registry", "system_named")
-    Run = later("sfumato.methods.run", "Run")
-    foresee = later("sfumato.methods.search", "foresee")
-    run_search = later("sfumato.methods.search", "run_search")
-    compared = later("sfumato.prediction", "compared")
-    predict = later("sfumato.prediction", "predict")
-    SearchSettings = later("sfumato.study", "SearchSettings")
-    read = later("sfumato.study", "read")
 
 MOST_ROWS = 40
 SYSTEMS = listed(tuple(METHODS))
@@ -176,8 +157,6 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Compare two fronts: hypervolume, who dominates whom, and how far each is from a floor that one of them has."""
-    from sfumato.decide.floor import BELOW
-
     fronts = load_front(one), load_front(two)
     comparison = compare_fronts(*fronts)
     floors = [_ratios(front, fronts) for front in fronts]
@@ -191,7 +170,9 @@ def compare(
         ["also in the other", str(comparison.shared), str(comparison.shared)],
     ]
     if any(floors):
-        rows.append([f"loss / floor ({BELOW})", *("–" if p is None else f"{p[0]:.2f} to {p[1]:.2f}" for p in floors)])
+        rows.append(
+            [f"loss / floor ({bound.BELOW})", *("–" if p is None else f"{p[0]:.2f} to {p[1]:.2f}" for p in floors)]
+        )
     table("Two fronts", ["", str(one), str(two)], rows, right={1, 2})
 
 
@@ -318,8 +299,6 @@ def floor_command(
     as_json: AsJson = False,
 ) -> None:
     """Check the floor of a saved front from its prices, without the code that searched for them."""
-    from sfumato.measures.registry import K
-
     front = load_front(folder, run)
     refuse_unpriced(front)  # before the table is read
     proven = check_front(front, front.study.table())
