@@ -16,7 +16,7 @@ import pytest
 from fastapi import HTTPException
 from tests.web.bench import Server, declare, wait, write_table
 
-from sfumato.web.routes.study import while_connected
+from sfumato.web.routes import while_connected
 
 ACCEPT = dict.fromkeys(("k", "l", "t", "raw", "uniques", "earlier"), "a made-up table for a test")
 

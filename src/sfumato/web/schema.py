@@ -114,9 +114,10 @@ class Listed(Answer):
     accepted: int = Field(description="How many rules of the policy it breaks, each accepted with a reason.")
 
 
-StudyId = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="The id of a study.")]
-JobId = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="The id of a job.")]
-ReleaseId = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="The name of a release.")]
+IDENTIFIER = r"^[a-z0-9][a-z0-9-]{0,63}$"
+StudyId = Annotated[str, Path(pattern=IDENTIFIER, description="The id of a study.")]
+JobId = Annotated[str, Path(pattern=IDENTIFIER, description="The id of a job.")]
+ReleaseId = Annotated[str, Path(pattern=IDENTIFIER, description="The name of a release.")]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Least = Annotated[float, Field(ge=1, le=1e12, allow_inf_nan=False)]
 
@@ -241,7 +242,7 @@ class Limits(Body):
 class Look(Body):
     """What to look at before it is published: a point of a front, or with limits the answer to a question."""
 
-    job: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
+    job: str = Field(pattern=IDENTIFIER)
     point: int = Field(ge=0, le=10**9)
     keep: list[Annotated[str, Field(max_length=1000)]] | None = Field(default=None, max_length=1000)
     limits: Limits | None = None
@@ -254,7 +255,7 @@ class Publication(Body):
     the policy it may break.
     """
 
-    job: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
+    job: str = Field(pattern=IDENTIFIER)
     point: int = Field(ge=0, le=10**9)
     reason: str = Field(default="", max_length=4000)
     accept: dict[str, str] = Field(default_factory=dict, max_length=200)

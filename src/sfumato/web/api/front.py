@@ -23,7 +23,8 @@ from sfumato.errors import SfumatoError
 from sfumato.front import Front, Point, compare_fronts
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
-from sfumato.measures.registry import DISTINCT_L, T_CLOSENESS, TABLE_ERROR, K, attackers, headlines, measure
+from sfumato.measures.registry import DISTINCT_L, T_CLOSENESS, TABLE_ERROR, K, attackers, headlines
+from sfumato.measures.registry import measure as measure_named
 from sfumato.measures.suppression import suppress_by_plan
 from sfumato.methods.registry import load_front, system_named
 from sfumato.plans.boxes import BoxPlan
@@ -291,10 +292,10 @@ def whole(
     return whole_of(key, lambda: foreseen(saved, chosen, table).as_dict())
 
 
-def compare(places: Places, study: str, job: str, one: int, two: int, name: str | None = None) -> dict[str, Any]:
+def compare(places: Places, study: str, job: str, one: int, two: int, measure: str | None = None) -> dict[str, Any]:
     """Compare two points record by record: a property of every record under both, and which groups it improves."""
     saved, table = front_of(places, study, job)
-    chosen = K if name is None else measure(name)
+    chosen = K if measure is None else measure_named(measure)
     values = [chosen.property(classes_after(table, saved.point(number))).records() for number in (one, two)]
     places_ = np.linspace(0, len(values[0]) - 1, min(CURVE, len(values[0]))).astype(np.int64)
     sign = 1.0 if chosen.direction == "max" else -1.0

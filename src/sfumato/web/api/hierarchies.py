@@ -26,7 +26,8 @@ from sfumato.data.source import Source
 from sfumato.errors import HierarchyError, InputError, counted, nearest
 from sfumato.hierarchies import Hierarchy, load, save
 from sfumato.hierarchies.edit import edited
-from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths, builder, recipe
+from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths, builder
+from sfumato.hierarchies.recipes import recipe as recipe_named
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.plans.segments import segment_of
 from sfumato.study import ColumnSettings, Study
@@ -57,12 +58,12 @@ def show(places: Places, study: str, column: str) -> dict[str, Any]:
     return described_recipe(places, study, column, given) | {"declared": given}
 
 
-def described_recipe(places: Places, study: str, column: str, recipe_: dict[str, Any]) -> dict[str, Any]:
+def described_recipe(places: Places, study: str, column: str, recipe: dict[str, Any]) -> dict[str, Any]:
     """Build what a recipe makes of a column. Nothing is saved."""
     declared = study_of(places, study)
     _column(declared, column)
-    kind = str(recipe_.get("build", ""))
-    chosen = recipe(kind, {name: value for name, value in recipe_.items() if name != "build"})
+    kind = str(recipe.get("build", ""))
+    chosen = recipe_named(kind, {name: value for name, value in recipe.items() if name != "build"})
     counts, source = _values(declared, column)
     with_values = {value: count for value, count in counts.items() if value != "*"}
     labels = in_order(list(with_values), source.decimal)
@@ -73,7 +74,7 @@ def described_recipe(places: Places, study: str, column: str, recipe_: dict[str,
     return _described(declared, column, tree, counts)
 
 
-def edit(places: Places, study: str, column: str, paths: list[list[str]], change: dict[str, Any]) -> dict[str, Any]:
+def edit(places: Places, study: str, column: str, paths: list[list[str]], **change: Any) -> dict[str, Any]:
     """Return the paths after one change: rename, join, move, add_level, remove_level. Nothing is saved."""
     declared = study_of(places, study)
     _column(declared, column)
@@ -92,13 +93,18 @@ def imported(places: Places, study: str, column: str, text: str) -> dict[str, An
 
 
 def keep(
-    places: Places, study: str, column: str, recipe_: dict[str, Any] | None, paths: list[list[str]] | None, version: str
+    places: Places,
+    study: str,
+    column: str,
+    version: str,
+    recipe: dict[str, Any] | None = None,
+    paths: list[list[str]] | None = None,
 ) -> dict[str, Any]:
     """Declare a hierarchy for a column: a recipe, or paths that are saved as a file of the study."""
     refuse_stale(places, study, version)
     declared = study_of(places, study)
     before = _column(declared, column)
-    if (recipe_ is None) == (paths is None):
+    if (recipe is None) == (paths is None):
         raise InputError("a recipe or paths", expected="one of them")
     tree: Any = None
     if paths is not None:
@@ -109,9 +115,9 @@ def keep(
         folder = places.study(study) / "hierarchies"
         folder.mkdir(exist_ok=True)
         tree = str(_saved(edited_tree, folder, list(declared.columns).index(column)))
-    elif recipe_ is not None:
-        described = described_recipe(places, study, column, recipe_)
-        tree = recipe_
+    elif recipe is not None:
+        described = described_recipe(places, study, column, recipe)
+        tree = recipe
     settings = ColumnSettings.checked(**(before.model_dump(exclude_none=True) | {"hierarchy": tree}))
     changed = declared.replace(columns={column: settings})
     keep_study(places, study, changed)

@@ -32,6 +32,15 @@ from sfumato.web.workspace import DATABASES, AbsentError, Places, new_id, read_j
 USUAL_SUPPRESSION = 0.01  # of a new table: without any, a handful of records cost all others much detail
 
 
+def open_study(places: Places, path: str | None = None, sample: str | None = None, **settings: Any) -> dict[str, Any]:
+    """Open a table, a run file or a bundled sample as a new study."""
+    if path is not None and sample is None:
+        return open_run(places, path) if path.endswith(".toml") else open_table(places, path, settings)
+    if sample is None or path is not None:
+        raise InputError("a path or a sample", expected="one of them")
+    return open_sample(places, sample)
+
+
 def open_table(places: Places, path: str, settings: dict[str, Any]) -> dict[str, Any]:
     """Open a table as a new study: profiled, with suggested roles that still have to be confirmed."""
     table = places.table(path)

@@ -99,7 +99,7 @@ def look(
     places: Places,
     study: str,
     job: str,
-    number: int,
+    point: int,
     limits: dict[str, Any] | None = None,
     keep: list[str] | None = None,
 ) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def look(
 
     Everything is made and measured as publishing does, in a folder that is deleted again.
     """
-    choice = _chosen(places, study, job, number, limits, keep)
+    choice = _chosen(places, study, job, point, limits, keep)
     rehearsed = rehearse(choice)
     measured = rehearsed.measured
     roles = {name: str(column.role) for name, column in choice.front.study.columns.items()}
@@ -239,10 +239,10 @@ def run_file(places: Places, study: str, job: str | None) -> str:
 
 
 def program(
-    places: Places, study: str, job: str | None, number: int | None, limits: dict[str, float] | None = None
+    places: Places, study: str, job: str | None, point: int | None, limits: dict[str, float] | None = None
 ) -> str:
     """Return a Python program: the search, and the release of what was chosen."""
-    replayed = _replayed(places, study, job, number, limits)
+    replayed = _replayed(places, study, job, point, limits)
     lines = ["import tomllib", "", "import sfumato as sf", ""]
     lines += [f"RUN = {_literal(replayed.study.as_toml())}", "", "study = sf.Study(**tomllib.loads(RUN))"]
     if replayed.kind == "groups":
@@ -251,7 +251,7 @@ def program(
         audit = "print(f\"k = {audit.figures['k'].value:g} of {audit.rows:,} records\")"
         lines += ["audit = sf.audit(study)", audit]
     lines += ["front = sf.search(study)", 'print(f"{len(front.points)} points: {front.how}")']
-    if limits or number is not None:
+    if limits or point is not None:
         if limits:
             arguments = ", ".join(f"{name}={value!r}" for name, value in limits.items())
             lines += [f"choice = sf.ask(front, {arguments}).choice"]
@@ -260,7 +260,7 @@ def program(
                 lines.insert(0, "from dataclasses import replace")
                 kept = f"front.study.replace(channel={{'keep': {tuple(replayed.options['keep'])!r}}})"
                 lines += [f"front = replace(front, study={kept})"]
-            lines += [f"choice = sf.pick(front, point={number})"]
+            lines += [f"choice = sf.pick(front, point={point})"]
         given = {name: value for name, value in replayed.options.items() if name != "keep"}
         more = "".join(f", {name}={value!r}" for name, value in given.items())
         lines += [f'sf.publish(choice, "release"{more})']
@@ -268,10 +268,10 @@ def program(
 
 
 def commands(
-    places: Places, study: str, job: str | None, number: int | None, limits: dict[str, float] | None = None
+    places: Places, study: str, job: str | None, point: int | None, limits: dict[str, float] | None = None
 ) -> str:
     """Commands over that run file, saved as run.toml."""
-    replayed = _replayed(places, study, job, number, limits)
+    replayed = _replayed(places, study, job, point, limits)
     lines = ["# Save the run file as run.toml in this folder first."]
     if replayed.kind == "groups":
         lines += ["sfumato groups attack run.toml"]
@@ -279,15 +279,15 @@ def commands(
         lines += ["sfumato audit --run run.toml"]
     lines += ["sfumato search run.toml -o front"]
     lines += ["sfumato map front"] if replayed.kind == "search" else []
-    if (limits or number is not None) and job is not None:
-        point = f"--point {number}"
+    if (limits or point is not None) and job is not None:
+        chosen = f"--point {point}"
         if limits:
             offer = _answer(places, study, job, limits).offer
-            point = f"--point {offer.point}"
+            chosen = f"--point {offer.point}"
             if not offer.searched:
-                point += f" --suppress-below {offer.suppress_below}"
-                point += f" --diversity-below {offer.diversity_below}" if offer.diversity_below else ""
-        lines += [f"sfumato publish front {point}{_options(replayed.options)} -o release"]
+                chosen += f" --suppress-below {offer.suppress_below}"
+                chosen += f" --diversity-below {offer.diversity_below}" if offer.diversity_below else ""
+        lines += [f"sfumato publish front {chosen}{_options(replayed.options)} -o release"]
         lines += ["sfumato verify release --source run.toml"]
     return _comment(replayed) + "\n".join(lines) + "\n"
 

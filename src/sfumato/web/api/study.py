@@ -48,7 +48,7 @@ def get(places: Places, study: str) -> dict[str, Any]:
     return run_file(places, study)
 
 
-def put(places: Places, study: str, changes: dict[str, Any], version: str) -> dict[str, Any]:
+def put(places: Places, study: str, version: str, **changes: Any) -> dict[str, Any]:
     """Change what is declared. A section that is given replaces the one before; the table stays the same."""
     refuse_stale(places, study, version)
     folder = places.study(study)
