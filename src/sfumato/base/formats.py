@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 
+from sfumato.base.json_types import Json
 from sfumato.base.trust import note_input
 from sfumato.errors import DataError, reason_of
 
@@ -98,7 +99,7 @@ def parse_json(raw: bytes | str, name: str, *, expected: str = ANYTHING, remedy:
     return value
 
 
-def without_infinities(content: dict[str, Any]) -> dict[str, Any]:
+def without_infinities(content: Json) -> Json:
     """Return the same with null for infinities, and their keys under "infinite".
 
     >>> without_infinities({"value": float("inf"), "columns": {"a": float("inf"), "b": 1.0}})
@@ -114,7 +115,7 @@ def without_infinities(content: dict[str, Any]) -> dict[str, Any]:
             return None
         return value
 
-    cleaned: dict[str, Any] = clean(content, "")
+    cleaned: Json = clean(content, "")
     return cleaned | ({"infinite": infinite} if infinite else {})
 
 

@@ -201,12 +201,7 @@ def plotly_figure(
         xaxis=axis | dict(x),
         yaxis=axis | dict(y),
         showlegend=len(traces) > 1,
-        legend={
-            "orientation": "h",
-            "x": 0,
-            "y": 1.02,
-            "yanchor": "bottom",
-        },  # a narrow page lacks space at the side
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},  # a narrow page lacks space at the side
         bargap=0.08,
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from sfumato.base.json_types import Json
 from sfumato.errors import InputError, SfumatoError, StudyError
 
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -174,7 +175,7 @@ def toml_comment(text: str) -> str:
     return "# " + SURROGATES.sub("?", CONTROLS.sub(" ", text))
 
 
-def parse_toml(raw: bytes, name: str) -> dict[str, Any]:
+def parse_toml(raw: bytes, name: str) -> Json:
     """Return the settings in a text. Messages call it `name`."""
     expected = "a run file"
     if len(raw) > MAX_BYTES:

@@ -90,10 +90,7 @@ COMMANDS = {
         "search:search",
         "Find the front of a table: every plan that no other one beats, by the system that the run file names.",
     ),
-    "pick": (
-        "choose:pick_command",
-        "Choose a point of a front by one or several limits, by its knee, or by its id.",
-    ),
+    "pick": ("choose:pick_command", "Choose a point of a front by one or several limits, by its knee, or by its id."),
     "ask": (
         "choose:ask_command",
         "The best release within limits, the binding limits, worthwhile relaxations, and four common questions.",
@@ -102,10 +99,7 @@ COMMANDS = {
         "search:compare",
         "Compare two fronts: hypervolume, who dominates whom, and how far each is from a floor that one of them has.",
     ),
-    "map": (
-        "search:draw_map",
-        "Draw the risk–utility map of a front as a page.",
-    ),
+    "map": ("search:draw_map", "Draw the risk–utility map of a front as a page."),
     "floor": (
         "search:floor_command",
         "Check the floor of a saved front from its prices, without the code that searched for them.",
@@ -138,10 +132,7 @@ COMMANDS = {
         "serve:serve_command",
         "Open the workbench: explore, decide and release in a browser, on this machine alone.",
     ),
-    "measures": (
-        "measures:list_measures",
-        "List every measure, with its other names, its direction and what it says.",
-    ),
+    "measures": ("measures:list_measures", "List every measure, with its other names, its direction and what it says."),
     "channel": ("channel:app", "Randomized response: find matrices, disguise a column, estimate from it."),
     "hierarchy": ("hierarchy:app", "Check, build and show generalization hierarchies."),
     "groups": ("groups:app", "Find where a group of people stands out, and protect it."),

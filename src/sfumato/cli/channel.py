@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.base.json_types import Json
 from sfumato.cli.publish import Accept, parse_accepted, show_release
 from sfumato.cli.show import AsJson, Force, emit, later, note, put, table
 from sfumato.errors import InputError, counted
@@ -172,7 +173,7 @@ def _changed(study: Study, **settings: Any) -> Study:
     return study.replace(channel={name: value for name, value in settings.items() if value is not None})
 
 
-def _print_figures(figures: dict[str, Any], title: str, as_json: bool) -> None:
+def _print_figures(figures: Json, title: str, as_json: bool) -> None:
     if as_json:
         emit(figures)
         return

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from sfumato.base.files import refuse_existing, write_text
+from sfumato.base.json_types import Json
 from sfumato.base.text import number, percent
 from sfumato.cli.show import AsJson, Force, emit, later, note, put, table
 from sfumato.errors import counted, shortened
@@ -60,7 +61,7 @@ def inspect_command(
     """Profile a table: values, what may mean missing, suggested roles, sets of columns that single people out."""
     if output is not None:
         refuse_existing(output, overwrite=force)
-    settings: dict[str, Any] = {
+    settings: Json = {
         "separator": "\t" if separator == "\\t" else separator,
         "quote": quote,
         "decimal": decimal,

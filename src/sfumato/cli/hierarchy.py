@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from sfumato.base.files import refuse_existing
+from sfumato.base.json_types import Json
 from sfumato.cli.show import AsJson, Force, emit, later, note, put
 from sfumato.errors import HierarchyError, InputError, counted
 
@@ -115,7 +116,7 @@ def build(
 ) -> None:
     """Build a hierarchy from the values of a column, and write it as a level table."""
     refuse_existing(output, overwrite=force)
-    options: dict[str, Any] = {
+    options: Json = {
         "widths": width,
         "origin": origin,
         "bottom": bottom,

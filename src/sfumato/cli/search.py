@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.base.files import refuse_existing
+from sfumato.base.json_types import Json
 from sfumato.base.text import number, percent
 from sfumato.cli.show import (
     AsJson,
@@ -213,7 +214,7 @@ def draw_map(
 
 def _with_options(study: Study, system: str | None, problem: int | None, max_suppression: float | None) -> Study:
     """Return the study with another method, problem or limit."""
-    settings: dict[str, Any] = {} if max_suppression is None else {"max_suppression": max_suppression}
+    settings: Json = {} if max_suppression is None else {"max_suppression": max_suppression}
     if problem is not None:
         named = system or (study.system if "system" in study.search.model_fields_set else WITH_PROBLEMS)
         if named != WITH_PROBLEMS:
@@ -265,7 +266,7 @@ def predict_command(
     as_json: AsJson = False,
 ) -> None:
     """Predict rows, distinct tuples, evaluations, processor time and memory of a run, stage by stage."""
-    happened: dict[str, Any] | None = None
+    happened: Json | None = None
     if against is not None:
         happened = load_front(against).as_dict()
     predicted = predict(read(run)).as_dict()

@@ -24,6 +24,7 @@ from typing import Annotated, Any, Self
 
 import typer
 
+from sfumato.base.json_types import Json
 from sfumato.base.progress import Stage, active
 from sfumato.errors import SfumatoWarning
 
@@ -91,7 +92,7 @@ def shown(text: str) -> str:
     return STEERING.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
-def emit(record: dict[str, Any]) -> None:
+def emit(record: Json) -> None:
     """Print JSON; an infinite number raises, because JSON has none."""
     readable = (sys.stdout.encoding or "").lower() in ("utf-8", "utf8")
     text = json.dumps(record, ensure_ascii=not readable, allow_nan=False)

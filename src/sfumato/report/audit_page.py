@@ -122,10 +122,7 @@ def curve_figure(audit: Audit) -> Markup:
         hovertemplate="risk ≥ %{x:.3f}: %{y:.1f} % of records<extra></extra>",
     )
     return figure(
-        [line],
-        {"title": "prosecutor risk", "range": [0, 1.02]},
-        {"title": "% of records", "range": [0, 103]},
-        "curve",
+        [line], {"title": "prosecutor risk", "range": [0, 1.02]}, {"title": "% of records", "range": [0, 103]}, "curve"
     )
 
 

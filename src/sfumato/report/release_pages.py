@@ -14,6 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from sfumato.base.formats import parse_json
+from sfumato.base.json_types import Json
 from sfumato.base.text import number, percent
 from sfumato.errors import DataError, shortened
 from sfumato.measures.registry import K
@@ -353,7 +354,7 @@ def _column(row: Mapping[str, Any]) -> dict[str, str]:
     return {"column": row["column"], "done": row["done"]} | shares
 
 
-def _point(saved: Mapping[str, Any], objectives: Sequence[Mapping[str, Any]], chosen: int) -> dict[str, Any]:
+def _point(saved: Mapping[str, Any], objectives: Sequence[Mapping[str, Any]], chosen: int) -> Json:
     return {
         "id": saved["id"],
         "chosen": saved["id"] == chosen,

@@ -30,6 +30,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.base.formats import parse_json
+from sfumato.base.json_types import Json
 from sfumato.errors import DataError
 
 FOLDER = "keys"
@@ -295,7 +296,7 @@ async def _answer(send: Send, status: int, what: str, remedy: str = "") -> None:
 
 
 async def _send(send: Send, status: int, headers: dict[str, str], body: bytes) -> None:
-    both: dict[str, Any] = {**HEADERS, **headers, "content-length": str(len(body))}
+    both: Json = {**HEADERS, **headers, "content-length": str(len(body))}
     raw = [(name.encode(), value.encode()) for name, value in both.items()]
     await send({"type": "http.response.start", "status": status, "headers": raw})
     await send({"type": "http.response.body", "body": body})

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.base.files import new_folder, write_text
+from sfumato.base.json_types import Json
 from sfumato.errors import InputError
 from sfumato.web.workspace import Places, new_id, read_json, write_json
 
@@ -41,7 +42,7 @@ class Worker:
         self.used = time.monotonic()
         self._process: asyncio.subprocess.Process | None = None
 
-    async def ask(self, call: str, given: dict[str, Any]) -> Any:
+    async def ask(self, call: str, given: Json) -> Any:
         """Ask, and wait for the answer."""
         async with self.lock:
             try:
@@ -68,7 +69,7 @@ class Worker:
                 process.kill()
             await process.wait()
 
-    async def _exchange(self, call: str, given: dict[str, Any]) -> dict[str, Any]:
+    async def _exchange(self, call: str, given: Json) -> Json:
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(
                 *command("worker", self.places, self.gigabytes),
@@ -89,7 +90,7 @@ class Worker:
         if not line:
             await self.close()
             raise RefusedError(500, _gone())
-        answer: dict[str, Any] = json.loads(line)
+        answer: Json = json.loads(line)
         return answer
 
 
@@ -157,7 +158,7 @@ class Jobs:
             elif about.get("status") == "queued":
                 self._queue.append(folder)
 
-    def add(self, study: str, kind: str, given: dict[str, Any], run: str = "", **more: Any) -> dict[str, Any]:
+    def add(self, study: str, kind: str, given: Json, run: str = "", **more: Any) -> Json:
         """Put a new job into the queue. `run` is the text of its run file, where it has one of its own."""
         folder = self.places.study(study) / "jobs" / new_id(kind)
         about = {"id": folder.name, "study": study, "kind": kind, "with": given, "status": "queued"}
@@ -169,7 +170,7 @@ class Jobs:
         self.start_waiting()
         return self.describe(folder)
 
-    def again(self, study: str, job: str) -> dict[str, Any]:
+    def again(self, study: str, job: str) -> Json:
         """Run a job that did not end well again: from where it was if its search keeps a state, else from the start."""
         folder = self.places.job(study, job)
         about = read_json(folder / "job.json")
@@ -182,7 +183,7 @@ class Jobs:
         self.start_waiting()
         return self.describe(folder)
 
-    def stop(self, study: str, job: str) -> dict[str, Any]:
+    def stop(self, study: str, job: str) -> Json:
         """Stop a job and keep the best so far."""
         folder = self.places.job(study, job)
         if folder in self._queue:
@@ -201,13 +202,13 @@ class Jobs:
             self._queue.remove(folder)
         return folder
 
-    def of(self, study: str | None = None) -> list[dict[str, Any]]:
+    def of(self, study: str | None = None) -> list[Json]:
         """Return every job, the oldest first."""
         folders = self.places.studies.glob(f"{study or '*'}/jobs/*/job.json")
         described = [self.describe(path.parent) for path in folders]
         return sorted(described, key=lambda job: float(job.get("added", 0.0)))
 
-    def describe(self, folder: Path) -> dict[str, Any]:
+    def describe(self, folder: Path) -> Json:
         """Return the state of a job: its status, its progress, what it has found so far."""
         about = read_json(folder / "job.json")
         if about.get("status") == "running" and folder not in self._running:  # its end could not be written down
@@ -219,7 +220,7 @@ class Jobs:
         about["ahead"] = self._queue.index(folder) if folder in self._queue else None
         return about
 
-    def live(self, folder: Path) -> dict[str, Any]:
+    def live(self, folder: Path) -> Json:
         """Return the front so far of a running search."""
         return read_json(folder / "live.json")
 
@@ -273,7 +274,7 @@ class Jobs:
         if about and os.access(folder, os.W_OK):
             self._write(folder, {**about, "status": status, "error": error, "ended": time.time()})
 
-    def _write(self, folder: Path, about: dict[str, Any]) -> None:
+    def _write(self, folder: Path, about: Json) -> None:
         """Write the state of a job. On a full disk it stays as it was written last, and the queue continues."""
         with contextlib.suppress(InputError):
             write_json(folder / "job.json", about)

@@ -21,6 +21,7 @@ from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request, Res
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse
 from fastapi.responses import StreamingResponse as Stream
 
+from sfumato.base.json_types import Json
 from sfumato.errors import InputError, counted
 from sfumato.version import __version__
 from sfumato.web.access import START, StrictRoute
@@ -51,7 +52,6 @@ from sfumato.web.schema import (
 )
 from sfumato.web.workspace import AbsentError, ConflictError, Places, Trash, store, too_large, version_of
 
-Json = dict[str, Any]
 Column = Annotated[str, Query(max_length=1000)]
 FilePath = Annotated[str, Query(max_length=1000)]
 Rows = Annotated[int, Query(ge=1, le=500)]

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Depends, Header, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
+from sfumato.base.json_types import Json
 from sfumato.base.wording import on_page
 from sfumato.errors import MemoryLimitError, SfumatoError
 from sfumato.web.workspace import UnversionedError
@@ -75,7 +76,7 @@ class Published(Verdict):
 
     release: str
     folder: str
-    figures: dict[str, dict[str, Any]]
+    figures: dict[str, Json]
     warnings: list[str]
     released: int
     suppressed: int
@@ -98,7 +99,7 @@ class Listed(Answer):
 
     name: str
     folder: str
-    point: dict[str, Any]
+    point: Json
     records: int
     released: int
     suppressed: int
@@ -161,19 +162,19 @@ class Changes(Body):
     name: str | None = Field(default=None, max_length=200)
     reviewed: bool | None = None
     accept_table: bool | None = Field(default=None, description="The table as it is now is the one of this study.")
-    data: dict[str, Any] | None = None
-    columns: dict[str, dict[str, Any]] | None = None
-    population: dict[str, Any] | None = Field(default=None, description="As [data]; {} for none.")
-    search: dict[str, Any] | None = None
+    data: Json | None = None
+    columns: dict[str, Json] | None = None
+    population: Json | None = Field(default=None, description="As [data]; {} for none.")
+    search: Json | None = None
     measures: dict[str, dict[str, float | str]] | None = None
-    groups: dict[str, Any] | None = Field(default=None, description="The group, its areas and what attackers know.")
+    groups: Json | None = Field(default=None, description="The group, its areas and what attackers know.")
 
 
 class Recipe(Body):
     """A recipe of a hierarchy, as in a run file: {"build": "interval", "widths": [5, 10]}."""
 
     column: str = Field(max_length=1000)
-    recipe: dict[str, Any]
+    recipe: Json
 
 
 class Edit(Body):
@@ -198,7 +199,7 @@ class Kept(Body):
     """A hierarchy to declare: a recipe, or paths."""
 
     column: str = Field(max_length=1000)
-    recipe: dict[str, Any] | None = None
+    recipe: Json | None = None
     paths: list[list[str]] | None = Field(default=None, max_length=200_000)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.base.arrays import Counts64
+from sfumato.base.json_types import Json
 from sfumato.data.settings import Role
 from sfumato.decide.ask import Answer
 from sfumato.decide.ask import ask as asked
@@ -40,7 +41,7 @@ from sfumato.web.workspace import Places, read_json
 SAMPLE = 40
 
 
-def recoded_point(table: FrequencyTable, chosen: Point) -> dict[str, Any]:
+def recoded_point(table: FrequencyTable, chosen: Point) -> Json:
     """Return a point that recodes whole columns."""
     raw, after = classify(table), classes_after(table, chosen)
     return {
@@ -52,7 +53,7 @@ def recoded_point(table: FrequencyTable, chosen: Point) -> dict[str, Any]:
     }
 
 
-def box_point(saved: Front, table: FrequencyTable, plan: BoxPlan) -> dict[str, Any]:
+def box_point(saved: Front, table: FrequencyTable, plan: BoxPlan) -> Json:
     """Return a point whose classes have labels of their own, as the file would be measured."""
     made, after = foreseen_classes(saved.study, table, plan, np.random.default_rng(0))
     raw = classify(table)
@@ -78,7 +79,7 @@ def box_point(saved: Front, table: FrequencyTable, plan: BoxPlan) -> dict[str, A
     }
 
 
-def _measured(raw: ClassTable, after: ClassTable) -> dict[str, Any]:
+def _measured(raw: ClassTable, after: ClassTable) -> Json:
     return {
         "sizes": {
             "bins": _bin_names(),
@@ -110,14 +111,14 @@ def _bin_names() -> list[str]:
     return [str(low) if low == high else f"{low}+" if high is None else f"{low}–{high}" for low, high in BINS]
 
 
-def _figures(chosen: Measure, raw: ClassTable, after: ClassTable) -> dict[str, Any]:
-    figures: dict[str, Any] = {"title": chosen.title, "sentence": chosen.sentence, "direction": chosen.direction}
+def _figures(chosen: Measure, raw: ClassTable, after: ClassTable) -> Json:
+    figures: Json = {"title": chosen.title, "sentence": chosen.sentence, "direction": chosen.direction}
     if reason := chosen.available(after):
         return figures | {"before": None, "after": None, "reason": reason}
     return figures | {"before": chosen.value(raw), "after": chosen.value(after)}
 
 
-def _column(table: FrequencyTable, after: ClassTable, position: int) -> dict[str, Any]:
+def _column(table: FrequencyTable, after: ClassTable, position: int) -> Json:
     """Return a column before and after: how many records have each label."""
     domain, recoding = table.domains[position], after.recoding[position]
     codes = table.codes[position]
@@ -129,7 +130,7 @@ def _column(table: FrequencyTable, after: ClassTable, position: int) -> dict[str
 
 def _before_after(
     name: str, labels: tuple[str, ...], before: Counts64, others: tuple[str, ...], after: Counts64
-) -> dict[str, Any]:
+) -> Json:
     return {
         "name": name,
         "before": _most(labels, before),
@@ -156,7 +157,7 @@ def _values(table: FrequencyTable, tuple_: int) -> list[str]:
     return [domain.labels[int(codes[tuple_])] or "missing" for domain, codes in pairs]
 
 
-def _box_sample(table: FrequencyTable, made: Assigned, plan: BoxPlan) -> dict[str, Any]:
+def _box_sample(table: FrequencyTable, made: Assigned, plan: BoxPlan) -> Json:
     """Return rows as their class shows them; of a tuple in several classes, the one that has most of its records."""
     best: dict[int, tuple[int, int]] = {}
     size = np.zeros(len(plan.labels) + 1, dtype=np.int64)
@@ -176,7 +177,7 @@ def _box_sample(table: FrequencyTable, made: Assigned, plan: BoxPlan) -> dict[st
     return {"columns": columns, "sensitive": sensitive, "rows": rows, "counted": "records"}
 
 
-def _sample(table: FrequencyTable, after: ClassTable) -> dict[str, Any]:
+def _sample(table: FrequencyTable, after: ClassTable) -> Json:
     """Draw rows of the recoded table with a fixed seed. Sensitive columns are masked: this is about the others."""
     rows = []
     for tuple_ in _drawn(table):
@@ -194,7 +195,7 @@ def _sample(table: FrequencyTable, after: ClassTable) -> dict[str, Any]:
 CURVE = 400
 
 
-def front(places: Places, study: str, job: str) -> dict[str, Any]:
+def front(places: Places, study: str, job: str) -> Json:
     """Return a front with its knee, the scale of that, and the points that common limits lead to."""
     saved, _ = front_of(places, study, job)
     described = saved.as_dict() | {"how": saved.how, "others": [dict(other) for other in saved.others]}
@@ -258,7 +259,7 @@ def _ratio(front: Front, levels: Sequence[tuple[float, float]], point: Point) ->
 
 def point(
     places: Places, study: str, job: str, number: int, size: int | None = None, diversity: int | None = None
-) -> dict[str, Any]:
+) -> Json:
     """One point: its recoding in words, class sizes, columns before and after, a sample of rows, attackers' risks.
 
     With `size` or `diversity` it is under another suppression than the searched one, as an answer may be.
@@ -282,7 +283,7 @@ def point(
 
 def whole(
     places: Places, study: str, job: str, number: int, size: int | None = None, diversity: int | None = None
-) -> dict[str, Any]:
+) -> Json:
     """Measure uniqueness over all columns that a point releases, those in no figure included."""
     saved, table = front_of(places, study, job)
     chosen = saved.point(number)
@@ -292,7 +293,7 @@ def whole(
     return whole_of(key, lambda: foreseen(saved, chosen, table).as_dict())
 
 
-def compare(places: Places, study: str, job: str, one: int, two: int, measure: str | None = None) -> dict[str, Any]:
+def compare(places: Places, study: str, job: str, one: int, two: int, measure: str | None = None) -> Json:
     """Compare two points record by record: a property of every record under both, and which groups it improves."""
     saved, table = front_of(places, study, job)
     chosen = K if measure is None else measure_named(measure)
@@ -315,16 +316,16 @@ def compare(places: Places, study: str, job: str, one: int, two: int, measure: s
     }
 
 
-def fronts(places: Places, study: str, one: str, two: str) -> dict[str, Any]:
+def fronts(places: Places, study: str, one: str, two: str) -> Json:
     """Compare two searches: hypervolume, and how many points of each the other dominates."""
     both = [load_front(places.job(study, job) / "front") for job in (one, two)]
     return compare_fronts(*both).as_dict()
 
 
-def ask(places: Places, study: str, job: str, limits: dict[str, float]) -> dict[str, Any]:
+def ask(places: Places, study: str, job: str, limits: dict[str, float]) -> Json:
     """Answer the publisher's question: the best release within limits."""
     saved, table = front_of(places, study, job)
-    given: dict[str, Any] = dict(limits)
+    given: Json = dict(limits)
     try:
         answer = asked(saved, table=table, **given)
     except NothingWithinError as error:  # an answer like any other: nothing is wrong with the question
@@ -336,13 +337,13 @@ def ask(places: Places, study: str, job: str, limits: dict[str, float]) -> dict[
     return answer.as_dict() | {"stretches": steps}
 
 
-def _step(answer: Answer, offer: Offer) -> dict[str, Any]:
+def _step(answer: Answer, offer: Offer) -> Json:
     """Return a step of a curve, and the question that it is the answer to."""
     limits = {"max_suppression": answer.limits.max_suppression, "max_loss": math.ceil(offer.loss * 1e4) / 1e4}
     return {"says": answer.step(offer), "limits": limits}
 
 
-def _who(table: FrequencyTable, gain: Any) -> list[dict[str, Any]]:
+def _who(table: FrequencyTable, gain: Any) -> list[Json]:
     """Return the groups whose records gain and lose most on average, over values of at least 1 % of the records."""
     each = np.repeat(np.arange(len(table.counts)), table.counts)
     if len(each) != len(gain):

@@ -17,6 +17,7 @@ import numpy as np
 
 from sfumato.auditing.inspect import best_sets
 from sfumato.auditing.uniqueness import PERSON, holder_cells, uniqueness
+from sfumato.base.json_types import Json
 from sfumato.data.codebook import shown_values
 from sfumato.data.engine import open_engine
 from sfumato.data.open import open_source
@@ -40,7 +41,7 @@ from sfumato.web.workspace import Places, version_of
 MOST_BARS = 120
 
 
-def show(places: Places, study: str, column: str) -> dict[str, Any]:
+def show(places: Places, study: str, column: str) -> Json:
     """Return the hierarchy that is declared for a column; without one, the values alone."""
     declared = study_of(places, study)
     tree = _column(declared, column).hierarchy
@@ -58,7 +59,7 @@ def show(places: Places, study: str, column: str) -> dict[str, Any]:
     return described_recipe(places, study, column, given) | {"declared": given}
 
 
-def described_recipe(places: Places, study: str, column: str, recipe: dict[str, Any]) -> dict[str, Any]:
+def described_recipe(places: Places, study: str, column: str, recipe: Json) -> Json:
     """Build what a recipe makes of a column. Nothing is saved."""
     declared = study_of(places, study)
     _column(declared, column)
@@ -74,7 +75,7 @@ def described_recipe(places: Places, study: str, column: str, recipe: dict[str, 
     return _described(declared, column, tree, counts)
 
 
-def edit(places: Places, study: str, column: str, paths: list[list[str]], **change: Any) -> dict[str, Any]:
+def edit(places: Places, study: str, column: str, paths: list[list[str]], **change: Any) -> Json:
     """Return the paths after one change: rename, join, move, add_level, remove_level. Nothing is saved."""
     declared = study_of(places, study)
     _column(declared, column)
@@ -82,7 +83,7 @@ def edit(places: Places, study: str, column: str, paths: list[list[str]], **chan
     return _described(declared, column, tree)
 
 
-def imported(places: Places, study: str, column: str, text: str) -> dict[str, Any]:
+def imported(places: Places, study: str, column: str, text: str) -> Json:
     """Read and check the text of a hierarchy file of ARX, anjana or Sfumato. Nothing is saved."""
     declared = study_of(places, study)
     _column(declared, column)
@@ -97,9 +98,9 @@ def keep(
     study: str,
     column: str,
     version: str,
-    recipe: dict[str, Any] | None = None,
+    recipe: Json | None = None,
     paths: list[list[str]] | None = None,
-) -> dict[str, Any]:
+) -> Json:
     """Declare a hierarchy for a column: a recipe, or paths that are saved as a file of the study."""
     refuse_stale(places, study, version)
     declared = study_of(places, study)
@@ -133,14 +134,14 @@ def _saved(tree: Hierarchy, folder: Path, position: int) -> Path:
     return path
 
 
-def order(places: Places, study: str, column: str) -> dict[str, Any]:
+def order(places: Places, study: str, column: str) -> Json:
     """Return the order in which cuts may join neighbouring values of a column, and where that order comes from."""
     declared = study_of(places, study)
     _column(declared, column)
     return joined(declared, column)
 
 
-def joined(study: Study, column: str) -> dict[str, Any]:
+def joined(study: Study, column: str) -> Json:
     """The same for a study that is not saved yet; an order or breaks that are wrong are refused."""
     given = study.columns[column]
     counts, source = _values(study, column)
@@ -174,7 +175,7 @@ def joined(study: Study, column: str) -> dict[str, Any]:
     }
 
 
-def _described(study: Study, column: str, tree: Hierarchy, counts: Mapping[str, int] | None = None) -> dict[str, Any]:
+def _described(study: Study, column: str, tree: Hierarchy, counts: Mapping[str, int] | None = None) -> Json:
     """Describe a hierarchy: its paths, the records under each label of each level, whether it covers the data."""
     observed, source = _values(study, column)
     counts = observed if counts is None else counts
@@ -250,7 +251,7 @@ def counted_in(study: Study) -> Study:
     return counted
 
 
-def grid(places: Places, study: str, rows: int) -> dict[str, Any]:
+def grid(places: Places, study: str, rows: int) -> Json:
     """Return records of the raw table, the smallest classes first, each with its class; sensitive values are masked."""
     table = table_of(counted_in(study_of(places, study)))
     classes = classify(table)
@@ -276,7 +277,7 @@ def grid(places: Places, study: str, rows: int) -> dict[str, Any]:
     }
 
 
-def uncounted(places: Places, study: str) -> dict[str, Any]:
+def uncounted(places: Places, study: str) -> Json:
     """Count how unique records are with each column that is released and in no figure."""
     declared = counted_in(study_of(places, study))
     source = declared.source()
@@ -294,7 +295,7 @@ def uncounted(places: Places, study: str) -> dict[str, Any]:
     return {"without": base.unique_share, "columns": columns, "left_out": max(len(kept) - MOST_UNCOUNTED, 0)}
 
 
-def _combinations(table: FrequencyTable) -> list[dict[str, Any]]:
+def _combinations(table: FrequencyTable) -> list[Json]:
     codes = np.repeat(table.codes, table.counts, axis=1).astype(np.int64)
     return [
         {"columns": [table.columns[position] for position in places], "unique": share}

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sfumato.base.json_types import Json
 from sfumato.data.open import matching_files, open_source
 from sfumato.data.settings import POSTGRESQL, SQLITE, DataSettings
 from sfumato.errors import InputError, SfumatoError
@@ -25,12 +26,12 @@ from sfumato.web.workspace import ConflictError, Places, read_json, version_of
 _digests: dict[tuple[Any, ...], str] = {}
 
 
-def table_of_now(study: Study) -> dict[str, Any]:
+def table_of_now(study: Study) -> Json:
     """Return the digest of the table, and the sizes and times of its files, which show a change without reading."""
     return {"sha256": _digest(study), "files": _files(study)}
 
 
-def is_changed(study: Study, about: dict[str, Any]) -> bool:
+def is_changed(study: Study, about: Json) -> bool:
     """Return whether the table differs from the one that the study was declared for."""
     known = about.get("table")
     if not known:
@@ -38,7 +39,7 @@ def is_changed(study: Study, about: dict[str, Any]) -> bool:
     return bool(_files(study) != known["files"] and _digest(study) != known["sha256"])
 
 
-def refuse_changed(study: Study, about: dict[str, Any]) -> None:
+def refuse_changed(study: Study, about: Json) -> None:
     """Raise if the table is no longer the one that the study was declared for."""
     if is_changed(study, about):
         raise ConflictError(
@@ -75,9 +76,9 @@ def _digest(study: Study) -> str:
 KEPT = 4
 T = TypeVar("T")
 _tables: OrderedDict[tuple[Any, ...], FrequencyTable] = OrderedDict()
-_profiles: OrderedDict[tuple[Any, ...], dict[str, Any]] = OrderedDict()
+_profiles: OrderedDict[tuple[Any, ...], Json] = OrderedDict()
 _fronts: OrderedDict[tuple[Any, ...], Front] = OrderedDict()
-_wholes: OrderedDict[tuple[Any, ...], dict[str, Any]] = OrderedDict()
+_wholes: OrderedDict[tuple[Any, ...], Json] = OrderedDict()
 
 
 def study_of(places: Places, study: str) -> Study:
@@ -99,7 +100,7 @@ def keep_study(places: Places, study: str, declared: Study) -> None:
     write_run_file(places.study(study) / "run.toml", declared.as_toml(), overwrite=True)
 
 
-def run_file(places: Places, study: str) -> dict[str, Any]:
+def run_file(places: Places, study: str) -> Json:
     """Return a study for the page: what is declared, with paths as the page calls them."""
     version = version_of(places.study(study))  # first: if a change comes in between, it is the older one
     declared = study_of(places, study)
@@ -185,12 +186,12 @@ def table_of(study: Study) -> FrequencyTable:
     return _kept(_tables, key) or _keep(_tables, key, study.table())
 
 
-def whole_of(key: tuple[Any, ...], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def whole_of(key: tuple[Any, ...], make: Callable[[], Json]) -> Json:
     """Measure once what a point would be as a whole file."""
     return _kept(_wholes, key) or _keep(_wholes, key, make())
 
 
-def profile_of(study: Study, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def profile_of(study: Study, make: Callable[[], Json]) -> Json:
     """Return the profile of a study's table, made once for one state of the file and its settings: two steps ask."""
     path = table_path(study.data, study.folder)
     key = (study.data.model_dump_json(), str(path), path.stat().st_mtime_ns if path.is_file() else None)
@@ -272,7 +273,7 @@ def _reading(before: Study, now: Study) -> list[str]:
     return sentences
 
 
-def _described(study: Study) -> dict[str, Any]:
+def _described(study: Study) -> Json:
     settings = study.data.model_dump(exclude={"missing", "na"})
     return settings | {"path": str((study.folder / study.data.path).absolute())}
 
@@ -286,7 +287,7 @@ def _tree(column: ColumnSettings, study: Study) -> Any:
     return None if tree is None else tree.model_dump()
 
 
-def _rest(column: ColumnSettings) -> dict[str, Any]:
+def _rest(column: ColumnSettings) -> Json:
     return column.model_dump(exclude={"role", "hierarchy"})
 
 

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from sfumato.auditing.audit import Audit
 from sfumato.auditing.audit import audit as audited
+from sfumato.base.json_types import Json
 from sfumato.data.open import open_source
 from sfumato.data.settings import DataSettings, Role, located
 from sfumato.errors import InputError, counted, shortened
@@ -43,12 +44,12 @@ GROUP_PARTS = {
 SECTIONS = ("data", "columns", "search", "measures", "groups")
 
 
-def get(places: Places, study: str) -> dict[str, Any]:
+def get(places: Places, study: str) -> Json:
     """Return a study as it is declared."""
     return run_file(places, study)
 
 
-def put(places: Places, study: str, version: str, **changes: Any) -> dict[str, Any]:
+def put(places: Places, study: str, version: str, **changes: Any) -> Json:
     """Change what is declared. A section that is given replaces the one before; the table stays the same."""
     refuse_stale(places, study, version)
     folder = places.study(study)
@@ -125,7 +126,7 @@ def same_table(places: Places, study: str) -> None:
     refuse_changed(study_of(places, study), read_json(places.study(study) / "study.json"))
 
 
-def audit(places: Places, study: str) -> dict[str, Any]:
+def audit(places: Places, study: str) -> Json:
     """Return the risk of the raw table: every measure, class sizes, which columns add most.
 
     A column without a role counts as a quasi-identifier until it is declared as something else.
@@ -139,7 +140,7 @@ def audit(places: Places, study: str) -> dict[str, Any]:
     return measured.as_dict() | {"risk_curve": curve, "undecided": undecided}
 
 
-def measures(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
+def measures(places: Places) -> list[Json]:  # noqa: ARG001
     """Return every measure with its facts, whether it is an objective by default, and whether it is the loss."""
     sought = {objective.name for objective in SearchSettings().named}
     return [
@@ -148,7 +149,7 @@ def measures(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
     ]
 
 
-def systems(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
+def systems(places: Places) -> list[Json]:  # noqa: ARG001
     """Return every registered system: what its plans are called, and which settings of a search it reads."""
     return [
         {
@@ -186,7 +187,7 @@ def _accepted(system: str, setting: str) -> list[object]:
     return accepted
 
 
-def estimate(places: Places, study: str) -> dict[str, Any]:
+def estimate(places: Places, study: str) -> Json:
     """Estimate the size of the space and the cost of the search: of a lattice at most, if every node is tried."""
     from sfumato.prediction import predict_search
 
@@ -214,7 +215,7 @@ def estimate(places: Places, study: str) -> dict[str, Any]:
     }
 
 
-def _without_estimate(declared: Study, table: FrequencyTable) -> dict[str, Any] | None:
+def _without_estimate(declared: Study, table: FrequencyTable) -> Json | None:
     """Return what is known of a search that cannot be complete: too large for its algorithm, or without a proof."""
     from sfumato.methods.lattice.search import LIMITS, Search
 
@@ -227,7 +228,7 @@ def _without_estimate(declared: Study, table: FrequencyTable) -> dict[str, Any] 
     return {"space": space, "seconds": None, "limit": limit, "instead": "best_first" if few else "pbg_ea"}
 
 
-def _rooted(places: Places, column: dict[str, Any]) -> None:
+def _rooted(places: Places, column: Json) -> None:
     """The page calls files by their place in the allowed folder; a run file needs the whole path."""
     tree = column.get("hierarchy") if isinstance(column, dict) else None
     if isinstance(tree, str):
@@ -238,14 +239,14 @@ def _rooted(places: Places, column: dict[str, Any]) -> None:
         )
 
 
-def _rooted_groups(places: Places, groups: dict[str, Any]) -> None:
+def _rooted_groups(places: Places, groups: Json) -> None:
     """The files that attackers learn from are called by their place in the allowed folder."""
     for file in groups.get("auxiliary") or ():
         if isinstance(file, dict) and isinstance(file.get("path"), str):
             file["path"] = str(places.table(file["path"]))
 
 
-def _populated(places: Places, before: Study, settings: dict[str, Any], given: dict[str, Any] | None) -> None:
+def _populated(places: Places, before: Study, settings: Json, given: Json | None) -> None:
     """The table of the population: as it was, another that can be read, or none."""
     if given == {}:
         settings.pop("population", None)
