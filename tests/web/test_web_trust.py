@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, cast
 import httpx
 import pytest
 from fastapi import HTTPException
-from tests.web.bench import Server, declare, wait, write_table
+from tests.web.bench import Server, declare, until, wait, write_table
 
 from sfumato.web.routes import while_connected
 
@@ -169,8 +168,7 @@ def test_a_search_that_was_stopped_is_replayed_to_the_same_file(
     study = declare(bench, system="cuts", problem=2, generations=100_000)
     at = f"/api/studies/{study}"
     job = bench.post(f"{at}/jobs", json={}).json()["id"]
-    while not bench.get(f"{at}/jobs/{job}/live").json():  # after its first generation
-        time.sleep(0.1)
+    until(bench, job, lambda found: bool(found.get("live")))  # after its first generation
     bench.post(f"{at}/jobs/{job}/stop")
     ended = wait(bench, study, job)
     assert ended["status"] == "stopped"
