@@ -24,7 +24,7 @@ from fastapi.responses import StreamingResponse as Stream
 from sfumato.base.json_types import Json
 from sfumato.errors import InputError, counted
 from sfumato.version import __version__
-from sfumato.web.access import START, StrictRoute
+from sfumato.web.access import START, RefusedError, StrictRoute
 from sfumato.web.jobs import Jobs
 from sfumato.web.schema import (
     IDENTIFIER,
@@ -162,12 +162,12 @@ async def session(request: Request, body: KeyGiven) -> JSONResponse:
     """Exchange a key, which is good for one use, for the secret of a session: `Authorization: Bearer SECRET`."""
     secret = request.app.state.keys.open_session(body.key.strip())
     if secret is None:
-        error = {
-            "what": "this key is not valid",
-            "expected": "an unused key printed by sfumato serve",
-            "try": "sfumato serve FOLDER --link prints another",
-        }
-        return JSONResponse({"error": error}, 401)
+        error = InputError(
+            "this key is not valid",
+            expected="an unused key printed by sfumato serve",
+            remedy="sfumato serve FOLDER --link prints another",
+        )
+        raise RefusedError(401, error.as_dict())
     return JSONResponse({"secret": secret})
 
 
