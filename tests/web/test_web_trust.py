@@ -13,7 +13,7 @@ from typing import Any, cast
 import httpx
 import pytest
 from fastapi import HTTPException
-from tests.web.bench import Server, declare, until, wait, write_table
+from tests.web.bench import Server, declare, server, until, wait, write_table
 
 from sfumato.web.routes import while_connected
 
@@ -25,6 +25,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("bench")
     write_table(root / "people.csv", rows=120)
     return root
+
+
+@pytest.fixture(scope="module")
+def served(root: Path) -> Iterator[Server]:
+    with server(root) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")

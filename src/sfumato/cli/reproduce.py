@@ -10,7 +10,6 @@ import typer
 
 from sfumato.base.files import refuse_existing, write_text
 from sfumato.cli.show import AsJson, Force, emit, later, note, put, table
-from sfumato.version import __version__
 
 with later():
     from sfumato.measures.registry import K
@@ -23,7 +22,7 @@ with later():
     from sfumato.papers.channel import Panel, reproduce_channel
     from sfumato.papers.cuts import reproduce_cuts, shown
     from sfumato.papers.lattice import Reproduced, reproduce_lattice
-    from sfumato.report.page import page
+    from sfumato.report.page import Section, page
     from sfumato.study import read
 
 app = typer.Typer(rich_markup_mode=None, help="Reproduce the tables of the papers.", no_args_is_help=True)
@@ -88,9 +87,10 @@ def _refuse_existing(html: Path | None, force: bool) -> None:
         refuse_existing(html, overwrite=force)
 
 
-def _write_page(html: Path | None, force: bool, **about: object) -> None:
+def _write_page(html: Path | None, force: bool, title: str, heads: list[str], rows: list[list[str]], lead: str) -> None:
     if html is not None:
-        write_text(html, page("table.html", version=__version__, **about), overwrite=force)
+        section = Section("", heads=heads, rows=rows, label=title)
+        write_text(html, page("sections.html", title=title, lead=lead, sections=[section]), overwrite=force)
 
 
 CUTS_LEAD = (

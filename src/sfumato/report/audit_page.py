@@ -15,8 +15,7 @@ from sfumato.base.text import number, percent
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import GENERAL_LOSS, headlines, measure
 from sfumato.measures.units import sentence_of, title_of
-from sfumato.report.page import ACCENT, SECOND, figure, page, scatter
-from sfumato.version import __version__
+from sfumato.report.page import ACCENT, NUMBER, SECOND, WHY, Section, figure, page, scatter
 
 
 def figures_of(values: Mapping[str, float]) -> str:
@@ -38,6 +37,14 @@ def shown(measure: Measure, value: float | None) -> str:
     return percent(value) if value is not None and measure.unit == "share" else number(value)
 
 
+SIZES = (
+    "Number of records by the size of their class ({}s with equal quasi-identifiers). Records in small classes, on the "
+    "left, are at risk."
+)
+AT_RISK = (
+    "The share of records whose prosecutor risk is at least the given value: the probability that someone who knows a "
+    "person's quasi-identifiers, and that the person is in the table, finds the right record."
+)
 BINS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, 499), (500, 999), (1000, None))
 
 
@@ -50,37 +57,38 @@ def audit_page(audit: Audit, name: str) -> str:
         if measure.headline is not None and figures[measure.name].value is not None
     ]
     groups = [
-        {
-            "title": title,
-            "mean": noun if kind == "privacy" else "record",
-            "rows": [_row(one, noun) for one in figures.values() if one.measure.kind == kind],
-        }
+        Section(
+            title,
+            heads=["measure", "better", "value", f"mean per {noun if kind == 'privacy' else 'record'}", "what it says"],
+            rows=[_cells(one, noun == "person") for one in figures.values() if one.measure.kind == kind],
+            kinds=["", "", NUMBER, NUMBER, WHY],
+        )
         for kind, title in (("privacy", "Disclosure"), ("loss", "Loss"))
     ]
-    contributions = [
-        {
-            "column": c.column,
-            "unique": percent(c.uniques),
-            "matches": percent(c.marketer_risk),
-            "smallest": number(c.k_without),
-        }
-        for c in sorted(audit.contributions, key=lambda c: -c.marketer_risk)
-    ]
+    contributions = Section(
+        "Contribution of each quasi-identifier to the risk",
+        ["How much the risk falls if a quasi-identifier is left out."],
+        heads=["column", f"unique {noun}s", "correct matches", "k without it"],
+        rows=[
+            [c.column, f"−{percent(c.uniques)}", f"−{percent(c.marketer_risk)}", number(c.k_without)]
+            for c in sorted(audit.contributions, key=lambda c: -c.marketer_risk)
+        ],
+        kinds=["", NUMBER, NUMBER, NUMBER],
+        label="Contribution of each quasi-identifier",
+    )
+    held = f"{int(audit.classes.kept.sum()):,} classes of {', '.join(audit.classes.table.columns)}"
     return page(
-        "audit.html",
+        "sections.html",
         title="Disclosure audit",
-        name=name,
-        holds=audit.holds,
-        noun=noun,
-        classes=f"{int(audit.classes.kept.sum()):,}",
-        columns=audit.classes.table.columns,
+        lead=f"{name}: {audit.holds} in {held}.",
         tiles=tiles,
         notes=audit.notes,
-        sizes=sizes_figure(audit),
-        curve=curve_figure(audit),
-        groups=groups,
-        contributions=contributions,
-        version=__version__,
+        sections=[
+            Section("Sizes of the classes", [SIZES.format(noun)], sizes_figure(audit)),
+            Section("Records at risk", [AT_RISK], curve_figure(audit)),
+            *groups,
+            contributions,
+        ],
     )
 
 
@@ -126,8 +134,8 @@ def curve_figure(audit: Audit) -> Markup:
     )
 
 
-def _row(figure: Figure, noun: str) -> dict[str, str]:
-    measure, persons = figure.measure, noun == "person"
+def _cells(figure: Figure, persons: bool) -> list[str]:
+    measure = figure.measure
     columns = figure.columns or {}
     detail = "; ".join(f"{name} {number(value)}" for name, value in columns.items()) if len(columns) > 1 else ""
     says = (
@@ -136,10 +144,4 @@ def _row(figure: Figure, noun: str) -> dict[str, str]:
         else sentence_of(measure, persons) + (f" ({detail})" if detail else "")
     )
     better = "more" if measure.direction == "max" else "less"
-    return {
-        "title": title_of(measure, persons),
-        "better": better,
-        "value": number(figure.value),
-        "mean": number(figure.mean),
-        "says": says,
-    }
+    return [title_of(measure, persons), better, number(figure.value), number(figure.mean), says]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -14,12 +14,11 @@ from typing import Any
 from markupsafe import Markup
 
 from sfumato.base.formats import parse_json
-from sfumato.base.json_types import Json
 from sfumato.base.text import number, percent
 from sfumato.errors import DataError, shortened
 from sfumato.measures.registry import K
 from sfumato.measures.units import in_persons
-from sfumato.report.page import page
+from sfumato.report.page import NUMBER, WHY, Section, page
 from sfumato.study.sections import policy_sentence, weaker_sentences
 from sfumato.version import __version__
 
@@ -81,7 +80,6 @@ def dictionary_page(dictionary: Mapping[str, Any]) -> str:
         columns=columns,
         left_out=dictionary["columns_left_out"],
         layout=_layout(dictionary),
-        version=__version__,
     )
 
 
@@ -141,7 +139,6 @@ def external_page(
         notes=notes,
         columns=dictionary["columns"],
         block=json_block(facts),
-        version=__version__,
     )
 
 
@@ -186,7 +183,6 @@ def internal(
         whole=whole_sentences(whole_of(manifest), manifest["dictionary"]),
         about={**described, **(about or {}), **manifest["versions"]},
         block=json_block({**block, **facts}),
-        version=__version__,
         **values,
     )
 
@@ -224,20 +220,9 @@ def recoded_page(
     `how` is how the front was found, and `plans` what each of its points does, under a `heading`. `sections` are titles
     with sentences, and with the rows of a table if they have one. `headline` replaces k.
     """
-    front, point, compared = manifest["own"]["front"], manifest["point"], manifest["own"]["comparison"]
-    persons = manifest["unit"]["noun"] == "person"
-    groups = [
-        {"title": title, "rows": [_measured(row, persons) for row in compared["measures"] if row["kind"] == kind]}
-        for kind, title in (("privacy", "Disclosure"), ("loss", "Loss"))
-    ]
-    small = [
-        {"size": raw["size"]}
-        | {f"{name}_{when}": f"{row[name]:,}" for name in ("classes", "records") for when, row in rows}
-        for raw, *rest in zip(compared["small_before"], compared["small_after"], strict=True)
-        for rows in [[("before", raw), ("after", rest[0])]]
-    ]
+    front, point = manifest["own"]["front"], manifest["point"]
     return internal(
-        "internal.html",
+        "release_internal.html",
         manifest,
         title="Release report",
         lead=f"{manifest['dictionary']['file']}: point {point['id']} of a front of {len(front['points'])}, "
@@ -254,18 +239,73 @@ def recoded_page(
                 "says": "loss of the whole source" if manifest["left_out"] else "loss",
             },
         ],
-        how=how,
-        heading=heading,
-        sections=[{"heads": (), "rows": ()} | dict(section) for section in sections],
-        objectives=[objective["name"] for objective in front["objectives"]],
-        points=[
-            _point(saved, front["objectives"], point["id"]) | {"plan": plan}
-            for saved, plan in zip(front["points"], plans, strict=True)
+        sections=[
+            *_compared(manifest, persons=manifest["unit"]["noun"] == "person"),
+            *(Section(**section) for section in sections),
+            _points(front, point["id"], plans, how, heading),
         ],
-        groups=groups,
-        columns=[_column(row) for row in compared["columns"]],
-        small=small,
-        persons=persons,
+    )
+
+
+def _compared(manifest: Mapping[str, Any], *, persons: bool) -> Iterator[Section]:
+    """Yield the figures before and after: of the measures, of each column, and of small classes."""
+    compared = manifest["own"]["comparison"]
+    before = f"Before: the {manifest['records']:,} original records."
+    yield Section(
+        "Risk and loss before and after", [f"{before} After: measured on the written file after reading it back."]
+    )
+    for kind, title in (("privacy", "Disclosure"), ("loss", "Loss")):
+        rows = [_measured(row, persons) for row in compared["measures"] if row["kind"] == kind]
+        heads = ["measure", "better", "before", "after", "what it says"]
+        yield Section(title, heads=heads, rows=rows, kinds=["", "", NUMBER, NUMBER, WHY])
+    yield Section(
+        "Column by column",
+        [
+            "Risk is how much the share of correct matches would fall if the column were left out; loss is the share "
+            "of the column's detail that is lost."
+        ],
+        heads=["column", "what was done", "risk before", "risk after", "loss"],
+        rows=[
+            [row["column"], row["done"], *(percent(row[name]) for name in ("risk_before", "risk_after", "loss"))]
+            for row in compared["columns"]
+        ],
+        kinds=["", "", NUMBER, NUMBER, NUMBER],
+    )
+    counted = " The size of a class is the number of its persons." if persons else ""
+    yield Section(
+        "Records in small classes",
+        [f"Records at the highest risk, as counts only.{counted}"],
+        heads=["class size", "classes before", "records before", "classes after", "records after"],
+        rows=[
+            [str(raw["size"]), *(f"{row[name]:,}" for row in (raw, after) for name in ("classes", "records"))]
+            for raw, after in zip(compared["small_before"], compared["small_after"], strict=True)
+        ],
+        kinds=["", *[NUMBER] * 4],
+    )
+
+
+def _points(front: Mapping[str, Any], chosen: int, plans: Sequence[str], how: str, heading: str) -> Section:
+    """Return the points of the front, with the chosen one marked."""
+    names = [objective["name"] for objective in front["objectives"]]
+    rows = [
+        [
+            "chosen" if saved["id"] == chosen else "",
+            str(saved["id"]),
+            *(number(saved["values"][name]) for name in names),
+            percent(saved["loss"]),
+            f"{saved['suppressed']:,}",
+            plan,
+        ]
+        for saved, plan in zip(front["points"], plans, strict=True)
+    ]
+    return Section(
+        "The front",
+        [f"{how} The chosen point is marked."],
+        heads=["choice", "point", *names, "loss", "suppressed", heading],
+        rows=rows,
+        kinds=["", *[NUMBER] * (len(names) + 3), WHY],
+        label="Points of the front",
+        marked=next(at for at, row in enumerate(rows) if row[0]),
     )
 
 
@@ -336,29 +376,9 @@ def _figure(entry: Mapping[str, Any]) -> str:
     return "∞" if entry["value"] is None else number(entry["value"])
 
 
-def _measured(row: Mapping[str, Any], persons: bool) -> dict[str, str]:
+def _measured(row: Mapping[str, Any], persons: bool) -> list[str]:
     reason = row["after"].get("reason")
     shown = in_persons if persons and row["kind"] == "privacy" else str
     says = shown(row["sentence"]) + (f" ({reason[0].upper()}{reason[1:]}.)" if reason else "")
-    return {
-        "title": shown(row["title"]),
-        "better": row["better"],
-        "before": "–" if row["before"] is None else _figure(row["before"]),
-        "after": _figure(row["after"]),
-        "says": says,
-    }
-
-
-def _column(row: Mapping[str, Any]) -> dict[str, str]:
-    shares = {name: percent(row[name]) for name in ("risk_before", "risk_after", "loss")}
-    return {"column": row["column"], "done": row["done"]} | shares
-
-
-def _point(saved: Mapping[str, Any], objectives: Sequence[Mapping[str, Any]], chosen: int) -> Json:
-    return {
-        "id": saved["id"],
-        "chosen": saved["id"] == chosen,
-        "figures": [number(saved["values"][objective["name"]]) for objective in objectives],
-        "loss": percent(saved["loss"]),
-        "suppressed": f"{saved['suppressed']:,}",
-    }
+    before = "–" if row["before"] is None else _figure(row["before"])
+    return [shown(row["title"]), row["better"], before, _figure(row["after"]), says]

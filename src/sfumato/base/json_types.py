@@ -1,0 +1,7 @@
+"""The type of JSON objects. What one must contain is checked where it is read, or by the class that makes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Json = dict[str, Any]
