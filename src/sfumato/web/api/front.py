@@ -35,7 +35,7 @@ from sfumato.release.classes_rows import Assigned
 from sfumato.release.foreseen import foreseen, foreseen_classes
 from sfumato.report.audit_page import BINS
 from sfumato.tables.frequency import FrequencyTable
-from sfumato.web.api.shelf import changes_since, front_of, whole_of
+from sfumato.web.api.shelf import WHOLES, changes_since, front_of
 from sfumato.web.workspace import Places, read_json
 
 SAMPLE = 40
@@ -290,7 +290,7 @@ def whole(
     if size is not None or diversity is not None:
         chosen = with_suppression(saved, number, size or 0, diversity or 0, table).point(number)
     key = (study, job, saved.fingerprint, number, size, diversity)
-    return whole_of(key, lambda: foreseen(saved, chosen, table).as_dict())
+    return WHOLES.of(key, lambda: foreseen(saved, chosen, table).as_dict())
 
 
 def compare(places: Places, study: str, job: str, one: int, two: int, measure: str | None = None) -> Json:
