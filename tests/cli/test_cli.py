@@ -275,7 +275,7 @@ def test_a_command_imports_its_own_module_only() -> None:
         "print(*(m for m in sys.modules if m.startswith('sfumato.cli.')), file=sys.stderr)"
     )
     ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert set(ran.stderr.split()) == {"sfumato.cli.show", "sfumato.cli.measures"}
+    assert set(ran.stderr.split()) == {"sfumato.cli.show", "sfumato.cli.data"}
 
 
 def test_the_listed_help_is_the_help_of_the_command() -> None:

@@ -79,7 +79,7 @@ COMMANDS = {
         "Profile a table: values, what may mean missing, suggested roles, sets of columns that single people out.",
     ),
     "sample": (
-        "sample:sample_command",
+        "data:sample_command",
         "Write a sample with a run file into a new folder: UCI Adult, or a synthetic census of any size.",
     ),
     "predict": (
@@ -132,11 +132,11 @@ COMMANDS = {
         "serve:serve_command",
         "Open the workbench: explore, decide and release in a browser, on this machine alone.",
     ),
-    "measures": ("measures:list_measures", "List every measure, with its other names, its direction and what it says."),
+    "measures": ("data:list_measures", "List every measure, with its other names, its direction and what it says."),
     "channel": ("channel:app", "Randomized response: find matrices, disguise a column, estimate from it."),
     "hierarchy": ("hierarchy:app", "Check, build and show generalization hierarchies."),
     "groups": ("groups:app", "Find where a group of people stands out, and protect it."),
-    "import": ("sample:app", "Read a project of another tool into a run file."),
+    "import": ("data:app", "Read a project of another tool into a run file."),
     "reproduce": ("reproduce:app", "Reproduce the tables of the papers."),
 }
 

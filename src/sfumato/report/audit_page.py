@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from sfumato.auditing.audit import Audit, Figure
 from sfumato.base.text import number, percent
+from sfumato.measures.classes import ClassTable
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import GENERAL_LOSS, headlines, measure
 from sfumato.measures.units import sentence_of, title_of
@@ -92,15 +93,21 @@ def audit_page(audit: Audit, name: str) -> str:
     )
 
 
+def records_by_size(classes: ClassTable) -> dict[str, int]:
+    """Return the number of records by the size of their class, in bins."""
+    size, rows = classes.size[classes.kept], classes.rows[classes.kept]
+    return {
+        str(low) if high == low else f"{low}+" if high is None else f"{low}–{high}": int(
+            rows[(size >= low) & (size <= (high or size.max(initial=1)))].sum()
+        )
+        for low, high in BINS
+    }
+
+
 def sizes_figure(audit: Audit) -> Markup:
     """Return the records by the size of their class, in bins of increasing width."""
-    kept = audit.classes.kept
-    size, rows = audit.classes.size[kept], audit.classes.rows[kept]
-    labels, records = [], []
-    for low, high in BINS:
-        inside = (size >= low) & (size <= (high if high is not None else size.max()))
-        labels.append(str(low) if high == low else f"{low}+" if high is None else f"{low}–{high}")
-        records.append(int(rows[inside].sum()))
+    sizes = records_by_size(audit.classes)
+    labels, records = list(sizes), list(sizes.values())
     used = max((class_size for class_size, count in enumerate(records) if count), default=0) + 1
     colours = [SECOND if low < 5 else ACCENT for low, _ in BINS]
     bars = {

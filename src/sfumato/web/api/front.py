@@ -33,7 +33,7 @@ from sfumato.release.classes import table_figures
 from sfumato.release.classes_readback import labels_of, words_for
 from sfumato.release.classes_rows import Assigned
 from sfumato.release.foreseen import foreseen, foreseen_classes
-from sfumato.report.audit_page import BINS
+from sfumato.report.audit_page import records_by_size
 from sfumato.tables.frequency import FrequencyTable
 from sfumato.web.api.shelf import WHOLES, changes_since, front_of
 from sfumato.web.workspace import Places, read_json
@@ -61,9 +61,7 @@ def box_point(saved: Front, table: FrequencyTable, plan: BoxPlan) -> Json:
     words = [f"{column.name}: {words_for(column, occurring[column.name])}" for column in made.columns]
     tables = table_figures(made).get(TABLE_ERROR.name, {"value": None})
     error = {"title": TABLE_ERROR.title, "sentence": TABLE_ERROR.sentence, "before": None, "after": tables["value"]}
-    counts = {
-        domain.name: dict(zip(domain.labels, domain.counts.tolist(), strict=True)) for domain in after.table.domains
-    }
+    counts = {one.name: dict(zip(one.labels, one.counts.tolist(), strict=True)) for one in after.table.domains}
     columns = []
     for domain, codes in zip(table.domains, table.codes, strict=True):
         before = np.bincount(codes, weights=table.counts, minlength=len(domain.labels)).astype(np.int64)
@@ -80,13 +78,10 @@ def box_point(saved: Front, table: FrequencyTable, plan: BoxPlan) -> Json:
 
 
 def _measured(raw: ClassTable, after: ClassTable) -> Json:
+    before, now = records_by_size(raw), records_by_size(after)
+    sizes = {"bins": list(before), "before": list(before.values()), "after": list(now.values())}
     return {
-        "sizes": {
-            "bins": _bin_names(),
-            "before": _sizes(raw),
-            "after": _sizes(after),
-            "counted": _counted(after.table),
-        },
+        "sizes": sizes | {"counted": _counted(after.table)},
         "figures": {one.name: _figures(one, raw, after) for one in headlines() if not one.attacker},
         "attackers": {one.name: _figures(one, raw, after) for one in attackers()},
     }
@@ -100,15 +95,6 @@ def classes_after(table: FrequencyTable, chosen: Point) -> ClassTable:
 def _counted(table: FrequencyTable) -> str:
     """Return what the size of a class counts."""
     return "records" if table.units is None else "persons"
-
-
-def _sizes(classes: ClassTable) -> list[int]:
-    size, rows = classes.size[classes.kept], classes.rows[classes.kept]
-    return [int(rows[(size >= low) & (size <= (high or size.max(initial=1)))].sum()) for low, high in BINS]
-
-
-def _bin_names() -> list[str]:
-    return [str(low) if low == high else f"{low}+" if high is None else f"{low}–{high}" for low, high in BINS]
 
 
 def _figures(chosen: Measure, raw: ClassTable, after: ClassTable) -> Json:
@@ -173,8 +159,7 @@ def _box_sample(table: FrequencyTable, made: Assigned, plan: BoxPlan) -> Json:
             runs = zip(made.low[owner].tolist(), made.high[owner].tolist(), strict=True)
             cells = [c.labels[run] or "missing" for c, run in zip(made.columns, runs, strict=True)]
         rows.append({"before": before, "cells": cells, "class": int(size[owner]), "suppressed": owner < 0})
-    columns, sensitive = list(table.columns), list(table.sensitive)
-    return {"columns": columns, "sensitive": sensitive, "rows": rows, "counted": "records"}
+    return _rows(table, rows, "records")
 
 
 def _sample(table: FrequencyTable, after: ClassTable) -> Json:
@@ -188,8 +173,11 @@ def _sample(table: FrequencyTable, after: ClassTable) -> Json:
         ]
         size = int(after.size[after.index[tuple_]])
         rows.append({"before": _values(table, tuple_), "cells": cells, "class": size, "suppressed": gone})
-    columns, sensitive = list(table.columns), list(table.sensitive)
-    return {"columns": columns, "sensitive": sensitive, "rows": rows, "counted": _counted(table)}
+    return _rows(table, rows, _counted(table))
+
+
+def _rows(table: FrequencyTable, rows: list[Json], counted: str) -> Json:
+    return {"columns": list(table.columns), "sensitive": list(table.sensitive), "rows": rows, "counted": counted}
 
 
 CURVE = 400
