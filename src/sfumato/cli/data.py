@@ -241,7 +241,7 @@ def _by_column(figure: Figure) -> str:
 Markdown = Annotated[bool, typer.Option("--markdown", help="The tables of docs/measures.md.")]
 
 
-def list_measures(as_json: AsJson = False, markdown: Markdown = False) -> None:
+def measures_command(as_json: AsJson = False, markdown: Markdown = False) -> None:
     """List every measure, with its other names, its direction and what it says."""
     measures = known_measures()
     if as_json:

@@ -54,7 +54,7 @@ ALGORITHM_HELP = "; for ".join(
 )
 
 
-def search(
+def search_command(
     run: Annotated[Path, typer.Argument(help="The run file.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A new folder for the front.")] = None,
     algorithm: Annotated[str | None, typer.Option(help=f"{ALGORITHM_HELP}.")] = None,
@@ -152,7 +152,7 @@ def _settings(given: Sequence[str]) -> list[tuple[tuple[str, ...], Any]]:
     return settings
 
 
-def compare(
+def compare_command(
     one: Annotated[Path, typer.Argument(help="The folder of a front.")],
     two: Annotated[Path, typer.Argument(help="The folder of another.")],
     as_json: AsJson = False,
@@ -183,7 +183,7 @@ def _ratios(front: Front, fronts: tuple[Front, Front]) -> tuple[float, float] | 
     return ratios(front, floor_levels(holding[0])) if holding else None
 
 
-def draw_map(
+def map_command(
     folder: Annotated[Path, typer.Argument(help="The folder of a front.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The page to write [map.html in the folder].")
