@@ -187,10 +187,6 @@ def run(given: list[str]) -> int:
         say("")
         if not as_json and (text := stage_summary(recorder.done)):
             note(text)
-    except SfumatoError as error:
-        if debug:
-            traceback.print_exc()
-        return _failed(error, as_json)
     except (typer.Abort, KeyboardInterrupt):
         say("")
         note("stopped")
@@ -202,32 +198,34 @@ def run(given: list[str]) -> int:
         return 0 if gone else 1
     except BrokenPipeError:
         return 0
-    except OSError as error:
-        where = f" {error.filename}" if error.filename else ""
-        what = InputError(
-            f"cannot use{where}: {reason_of(error)}",
-            expected="paths that can be read and written",
-            remedy="check the path",
-        )
-        return _failed(what, as_json)
     except Exception as error:  # noqa: BLE001  a trace could print people's records
         if isinstance(error, ClickError):
             usage = _usage(error)
             return _failed(usage, as_json) if usage.what else usage.exit_code  # a page of help is not an error
-        if debug:
+        if debug and not isinstance(error, OSError):
             traceback.print_exc()
-        if folders := unsealed_inputs():
-            damaged = InputError(
-                f"{folders[0]} was made elsewhere, or was changed, and its content is not as expected "
-                f"({type(error).__name__})",
-                expected="an unchanged folder",
-            )
-            return _failed(damaged, as_json)
-        fault = SfumatoError(
-            f"internal error: {type(error).__name__}", remedy="--debug shows the trace; please report it"
-        )
-        return _failed(fault, as_json)
+        return _failed(_explained(error), as_json)
     return result if isinstance(result, int) else 0
+
+
+def _explained(error: Exception) -> SfumatoError:
+    """Return what a user is told of an error. The words of an unexpected one may contain people's records."""
+    if isinstance(error, SfumatoError):
+        return error
+    if isinstance(error, OSError):
+        where = f" {error.filename}" if error.filename else ""
+        return InputError(
+            f"cannot use{where}: {reason_of(error)}",
+            expected="paths that can be read and written",
+            remedy="check the path",
+        )
+    if folders := unsealed_inputs():
+        return InputError(
+            f"{folders[0]} was made elsewhere, or was changed, and its content is not as expected "
+            f"({type(error).__name__})",
+            expected="an unchanged folder",
+        )
+    return SfumatoError(f"internal error: {type(error).__name__}", remedy="--debug shows the trace; please report it")
 
 
 def _invoke(words: list[str]) -> Any:
