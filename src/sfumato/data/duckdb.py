@@ -13,7 +13,7 @@ from typing import Any, Self
 import duckdb
 import numpy as np
 
-from sfumato.base.arrays import arrow_table
+from sfumato.base.arrow import arrow_table
 from sfumato.base.files import Scratch, new_file, sweep
 from sfumato.base.progress import active
 from sfumato.data.csv import NATIVE_ENCODINGS, not_in_encoding
