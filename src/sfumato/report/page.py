@@ -96,19 +96,11 @@ def scatter(
     } | style
 
 
-def figure(traces: list[Trace], x: Trace, y: Trace, name: str, height: int = 340) -> Markup:
-    """Return one plotly figure as HTML, in the page's colours."""
-    import plotly.io
-
-    drawn = plotly_figure(traces, x, y, height)
-    html = plotly.io.to_html(
-        drawn,
-        include_plotlyjs=False,
-        full_html=False,
-        div_id=name,
-        config={"displayModeBar": False, "responsive": True},
-    )
-    return Markup(html)
+def figure(traces: list[Trace], x: Trace, y: Trace, name: str, height: int = 340, **layout: Any) -> Markup:
+    """Return one plotly figure as HTML, in the page's colours. `layout` replaces parts of its layout."""
+    drawn = plotly_figure(traces, x, y, height, **layout)
+    config = {"displayModeBar": False, "responsive": True}
+    return Markup(drawn.to_html(include_plotlyjs=False, full_html=False, div_id=name, config=config))
 
 
 INK = "#1f2933"
