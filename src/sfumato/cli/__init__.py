@@ -209,7 +209,7 @@ def run(given: list[str]) -> int:
 
 
 def _explained(error: Exception) -> SfumatoError:
-    """Return what a user is told of an error. The words of an unexpected one may contain people's records."""
+    """Return an error in the words of the package. Those of an unexpected one may contain people's records."""
     if isinstance(error, SfumatoError):
         return error
     if isinstance(error, OSError):

@@ -14,6 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from sfumato.base.formats import parse_json
+from sfumato.base.json_types import JsonRead
 from sfumato.base.text import number, percent
 from sfumato.errors import DataError, shortened
 from sfumato.measures.registry import K
@@ -28,7 +29,7 @@ DRAWING = ("report", "release", "methods", "study", "base")  # the folders with 
 BLOCK = re.compile(r'<script type="application/json" id="figures">(.*?)</script>', re.DOTALL)
 
 
-def json_block(content: Mapping[str, Any]) -> Markup:
+def json_block(content: JsonRead) -> Markup:
     """Return figures for machines inside a page, escaped so that they cannot close their element."""
     # A value such as "</script>" in a label would end the element, and what follows would run as a page.
     text = json.dumps(content, ensure_ascii=False, allow_nan=False)
@@ -64,7 +65,7 @@ def templates_digest() -> str:
     return sha.hexdigest()
 
 
-def dictionary_page(dictionary: Mapping[str, Any]) -> str:
+def dictionary_page(dictionary: JsonRead) -> str:
     """Return the data dictionary. Values with the same label are grouped."""
     columns = []
     for column in dictionary["columns"]:
@@ -83,14 +84,14 @@ def dictionary_page(dictionary: Mapping[str, Any]) -> str:
     )
 
 
-def _layout(dictionary: Mapping[str, Any]) -> str:
+def _layout(dictionary: JsonRead) -> str:
     """Return how the cells of a text file are written, if its name does not imply it."""
     return str(dictionary.get("layout", {}).get("words", ""))
 
 
 def external_page(
-    facts: Mapping[str, Any],
-    dictionary: Mapping[str, Any],
+    facts: JsonRead,
+    dictionary: JsonRead,
     notes: Sequence[str] = (),
     headline: Mapping[str, str] | None = None,
 ) -> str:
@@ -152,10 +153,10 @@ def _smallest(k: int, noun: str) -> dict[str, str]:
 
 def internal(
     template: str,
-    manifest: Mapping[str, Any],
+    manifest: JsonRead,
     *,
     lead: str,
-    facts: Mapping[str, Any],
+    facts: JsonRead,
     about: Mapping[str, str] | None = None,
     **values: Any,
 ) -> str:
@@ -187,7 +188,7 @@ def internal(
     )
 
 
-def internal_page(manifest: Mapping[str, Any]) -> str:
+def internal_page(manifest: JsonRead) -> str:
     """Return the publisher's report of a recoding: the whole front, risk and loss before and after."""
     front, point = manifest["own"]["front"], manifest["point"]
     about = {"classes smaller than this are suppressed": str(point["suppress_below"])}
@@ -206,13 +207,13 @@ def internal_page(manifest: Mapping[str, Any]) -> str:
 
 
 def recoded_page(
-    manifest: Mapping[str, Any],
+    manifest: JsonRead,
     *,
     about: Mapping[str, str],
     how: str,
     heading: str,
     plans: Sequence[str],
-    sections: Sequence[Mapping[str, Any]] = (),
+    sections: Sequence[JsonRead] = (),
     headline: Mapping[str, str] | None = None,
 ) -> str:
     """Return the publisher's report of a file with recoded columns.
@@ -247,7 +248,7 @@ def recoded_page(
     )
 
 
-def _compared(manifest: Mapping[str, Any], *, persons: bool) -> Iterator[Section]:
+def _compared(manifest: JsonRead, *, persons: bool) -> Iterator[Section]:
     """Yield the figures before and after: of the measures, of each column, and of small classes."""
     compared = manifest["own"]["comparison"]
     before = f"Before: the {manifest['records']:,} original records."
@@ -284,7 +285,7 @@ def _compared(manifest: Mapping[str, Any], *, persons: bool) -> Iterator[Section
     )
 
 
-def _points(front: Mapping[str, Any], chosen: int, plans: Sequence[str], how: str, heading: str) -> Section:
+def _points(front: JsonRead, chosen: int, plans: Sequence[str], how: str, heading: str) -> Section:
     """Return the points of the front, with the chosen one marked."""
     names = [objective["name"] for objective in front["objectives"]]
     rows = [
@@ -309,7 +310,7 @@ def _points(front: Mapping[str, Any], chosen: int, plans: Sequence[str], how: st
     )
 
 
-def left_out_tiles(manifest: Mapping[str, Any]) -> list[dict[str, str]]:
+def left_out_tiles(manifest: JsonRead) -> list[dict[str, str]]:
     """Return the tile of the records that the missing rule left out, if there are any."""
     missing = manifest["left_out"]
     if not missing:
@@ -318,11 +319,11 @@ def left_out_tiles(manifest: Mapping[str, Any]) -> list[dict[str, str]]:
     return [{"value": f"{missing:,}", "says": f"records of the source left out: missing values ({share})"}]
 
 
-def _smallest_class(manifest: Mapping[str, Any]) -> str:
+def _smallest_class(manifest: JsonRead) -> str:
     return f"{manifest['unit']['noun']}s in the smallest class (k)"
 
 
-def _exempt(columns: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def _exempt(columns: Mapping[str, JsonRead]) -> dict[str, str]:
     """Return what is harmless or missing in each sensitive column, and how many records ℓ, α, β and δ leave out."""
     lines = {}
     for name, about in columns.items():
@@ -335,19 +336,19 @@ def _exempt(columns: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     return lines
 
 
-def _released_as(names: Sequence[str], dictionary: Mapping[str, Any]) -> str:
+def _released_as(names: Sequence[str], dictionary: JsonRead) -> str:
     """Return how some columns that no plan recodes are released."""
     done = {column["done"] for column in dictionary["columns"] if column["name"] in names}
     return "unchanged" if done.isdisjoint(TREATED) else "unchanged, rounded or in bands"
 
 
-def whole_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+def whole_of(manifest: JsonRead) -> JsonRead:
     """Return the uniqueness over all columns, in persons if these are counted, otherwise in records of the file."""
     counted = manifest["own"].get("persons") or {}
     return {**manifest["whole"], **counted["whole"]} if "whole" in counted else manifest["whole"]
 
 
-def whole_sentences(whole: Mapping[str, Any], dictionary: Mapping[str, Any]) -> list[str]:
+def whole_sentences(whole: JsonRead, dictionary: JsonRead) -> list[str]:
     """Return what a publisher should know of all columns: uniqueness, and columns that no figure includes."""
     everything, uncounted = whole["all_columns"], whole["columns_in_no_figure"]
     sentences = [
@@ -372,11 +373,11 @@ def shown_share(share: float | str) -> str:
     return share if isinstance(share, str) else percent(share)
 
 
-def _figure(entry: Mapping[str, Any]) -> str:
+def _figure(entry: JsonRead) -> str:
     return "∞" if entry["value"] is None else number(entry["value"])
 
 
-def _measured(row: Mapping[str, Any], persons: bool) -> list[str]:
+def _measured(row: JsonRead, persons: bool) -> list[str]:
     reason = row["after"].get("reason")
     shown = in_persons if persons and row["kind"] == "privacy" else str
     says = shown(row["sentence"]) + (f" ({reason[0].upper()}{reason[1:]}.)" if reason else "")

@@ -249,19 +249,15 @@ class Look(Body):
     limits: Limits | None = None
 
 
-class Publication(Body):
+class Publication(Look):
     """Publish a point of a front, with limits the answer to a question, or a protected or disguised file; and why.
 
     `keep` are plain columns that go along with a disguised one, those of its search unless given; `accept` the rules of
     the policy it may break.
     """
 
-    job: str = Field(pattern=IDENTIFIER)
-    point: int = Field(ge=0, le=10**9)
     reason: str = Field(default="", max_length=4000)
     accept: dict[str, str] = Field(default_factory=dict, max_length=200)
-    keep: list[Annotated[str, Field(max_length=1000)]] | None = Field(default=None, max_length=1000)
-    limits: Limits | None = None
 
 
 def limits(
