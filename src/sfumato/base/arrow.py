@@ -1,4 +1,4 @@
-"""Arrow tables that are made from arrays and lists, and Parquet files of whole numbers.
+"""Arrow tables that are made from arrays and lists, and Parquet files of integers.
 
 Arrow tables are made from bytes because `pyarrow.table` imports pandas, where it is installed, to check its input. That
 costs two thirds of a processor second in every command and every worker process. The rows of a Parquet file are counted
