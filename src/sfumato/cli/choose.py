@@ -129,20 +129,7 @@ def _print(answer: Answer) -> None:
     if answer.presets:
         _print_presets(answer.presets)
     else:
-        put(answer.says)
-        put(f"  limits: {answer.limits.says()}")
-        if answer.front.left_out:
-            put(f"  {answer.front.left_out_says}; they are in the loss")
-        binds = [LIMITS[name] for name in answer.binds]
-        put(f"  binding limits: {', '.join(binds) or 'none: this is the best in the front'}")
-        if answer.searched is not None:
-            better = answer.searched.says if answer.improved else "nothing better"
-            put(f"  a search for exactly this finds {better}")
-        if answer.floor_says:
-            put(f"  {answer.floor_says}")
-        for text in answer.notes:
-            put(f"  {text}")
-        _section("Worthwhile relaxations", [relaxation.says for relaxation in answer.relaxations] or ["none nearby"])
+        _print_answer(answer)
     if answer.choices:
         _section("Choices", ["; ".join(f"{k_and_l(o)} at {percent(o.loss)}" for o in answer.choices)])
     stretches = answer.stretches()
@@ -168,6 +155,23 @@ def _print(answer: Answer) -> None:
         note(f"search with this limit: {answer.command}")
         if answer.searched is not None and answer.improved:
             note(f"publish what it finds: {answer.searched.publish}")
+
+
+def _print_answer(answer: Answer) -> None:
+    put(answer.says)
+    put(f"  limits: {answer.limits.says()}")
+    if answer.front.left_out:
+        put(f"  {answer.front.left_out_says}; they are in the loss")
+    binds = [LIMITS[name] for name in answer.binds]
+    put(f"  binding limits: {', '.join(binds) or 'none: this is the best in the front'}")
+    if answer.searched is not None:
+        better = answer.searched.says if answer.improved else "nothing better"
+        put(f"  a search for exactly this finds {better}")
+    if answer.floor_says:
+        put(f"  {answer.floor_says}")
+    for text in answer.notes:
+        put(f"  {text}")
+    _section("Worthwhile relaxations", [relaxation.says for relaxation in answer.relaxations] or ["none nearby"])
 
 
 def _section(title: str, lines: list[str]) -> None:

@@ -87,8 +87,7 @@ def inspect_command(
     written = output is not None or force or not target.exists()
     if written:
         home = target.absolute().parent
-        secret = None if password_file is None else _seen_from(home, password_file)
-        book = None if codebook is None else _seen_from(home, codebook)
+        secret, book = (None if name is None else _seen_from(home, name) for name in (password_file, codebook))
         text = inspection.run_file(_seen_from(home, file), password_file=secret, codebook=book)
         write_run_file(target, text, overwrite=force)
     if as_json:

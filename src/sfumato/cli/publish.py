@@ -65,13 +65,10 @@ def publish_command(
     refuse_existing_folder(output.absolute())
     front = load_front(out, run)
     if point is None and "chosen" not in front.details:
-        raise InputError(
-            "no point is given",
-            expected="--point 0, which is the only one"
-            if len(front.points) == 1
-            else f"--point with an id from 0 to {len(front.points) - 1}",
-            remedy=f"{command('pick', out)} says how to choose one",
-        )
+        last = len(front.points) - 1
+        expected = f"--point with an id from 0 to {last}" if last else "--point 0, which is the only one"
+        remedy = f"{command('pick', out)} says how to choose one"
+        raise InputError("no point is given", expected=expected, remedy=remedy)
     if suppress_below is not None or diversity_below is not None:
         front = with_suppression(front, 0 if point is None else point, suppress_below or 0, diversity_below or 0)
     if keep:

@@ -108,14 +108,8 @@ def search_command(
         emit(front.as_dict() | {"met": verdict.met, "sentences": list(verdict.sentences)} | policy)
     else:
         _print(front)
-        if foreseen is not None and (text := foreseen.sentence()):
-            note(text)
-        for sentence in verdict.sentences:
-            note(sentence)
-        _warn_identifying(front)
-        if output is not None:
-            then = command("publish", output, "--point", "ID", "-o", "release")
-            note(f"front: {output}. Next: {command('map', output)}, then {then}")
+        foresight = "" if foreseen is None else foreseen.sentence()
+        _print_next(front, [*filter(None, [foresight]), *verdict.sentences], output)
     unfinished = state is not None and state.exists()
     more = f". {same_command('--resume')} continues it" if unfinished else ""
     if watch.interrupted:
@@ -127,13 +121,17 @@ def search_command(
     return 0 if verdict.met else 3
 
 
-def _warn_identifying(front: Front) -> None:
-    """Name the columns that make `publish` refuse a release of any point."""
-    if not (front.recodes or METHODS[front.system].by_record):
-        return  # what else goes into the file is said when it is published
-    limit = front.study.policy.identifying
-    for one in released_alone(front.study):
-        note(f"warning: publish will refuse this (rule identifying): {identifying_sentence(one, limit)}")
+def _print_next(front: Front, sentences: Sequence[str], output: Path | None) -> None:
+    """Print sentences on a front, the columns that make `publish` refuse any of its points, and commands to go on."""
+    for sentence in sentences:
+        note(sentence)
+    if front.recodes or METHODS[front.system].by_record:  # what else goes into the file is said when it is published
+        limit = front.study.policy.identifying
+        for one in released_alone(front.study):
+            note(f"warning: publish will refuse this (rule identifying): {identifying_sentence(one, limit)}")
+    if output is not None:
+        then = command("publish", output, "--point", "ID", "-o", "release")
+        note(f"front: {output}. Next: {command('map', output)}, then {then}")
 
 
 def _settings(given: Sequence[str]) -> list[tuple[tuple[str, ...], Any]]:
