@@ -84,6 +84,7 @@ class Part(APIRouter):
 
     def __init__(self, tag: str) -> None:
         super().__init__(tags=[tag], route_class=StrictRoute)
+        self.asked: dict[str, Callable[..., None]] = {}
 
     def asks(
         self, method: str, path: str, call: str, *, answer: Any = Json, connected: bool = False, versioned: bool = False
@@ -115,6 +116,7 @@ class Part(APIRouter):
             described.__name__, described.__doc__ = declaration.__name__, declaration.__doc__
             kind: Json = {"response_class": answer} if answer is PlainTextResponse else {"response_model": answer}
             self.add_api_route(path, endpoint, methods=[method], **kind)
+            self.asked[call] = declaration
             return declaration
 
         return declared
