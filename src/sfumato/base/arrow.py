@@ -19,7 +19,8 @@ from sfumato.base.arrays import Counts64
 from sfumato.base.trust import note_input
 from sfumato.errors import DataError
 
-Column = Sequence[str | None] | Sequence[int] | np.ndarray[Any, Any]
+Array = np.ndarray[Any, Any]
+Column = Sequence[str | None] | Sequence[int] | Array
 
 
 def arrow_table(columns: Mapping[str, Column]) -> pyarrow.Table:
@@ -51,7 +52,7 @@ def _texts(values: Sequence[str | None]) -> pyarrow.Array:
     return pyarrow.Array.from_buffers(pyarrow.large_string(), len(raw), parts)
 
 
-def array_of(table: pyarrow.Table, name: str) -> np.ndarray[Any, Any]:
+def array_of(table: pyarrow.Table, name: str) -> Array:
     """Return a column of numbers of which none is missing, as an array.
 
     >>> array_of(arrow_table({"n": [7, 8, 9]}), "n").tolist()

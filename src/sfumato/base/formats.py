@@ -100,7 +100,7 @@ def without_infinities(content: Json) -> Json:
     """
     infinite: list[str] = []
 
-    def clean(value: Any, where: str) -> Any:
+    def clean(value: object, where: str) -> object:
         if isinstance(value, dict):
             return {name: clean(inner, f"{where}.{name}" if where else name) for name, inner in value.items()}
         if isinstance(value, float) and not math.isfinite(value):
@@ -108,11 +108,11 @@ def without_infinities(content: Json) -> Json:
             return None
         return value
 
-    cleaned: Json = clean(content, "")
+    cleaned: Json = {name: clean(inner, name) for name, inner in content.items()}
     return cleaned | ({"infinite": infinite} if infinite else {})
 
 
-def json_lines(content: Mapping[str, Any]) -> str:
+def json_lines(content: Mapping[str, object]) -> str:
     """Return a JSON object with a line for each key, and for each entry of a list in it.
 
     Python's own indented form is slow with thousands of entries.
@@ -142,7 +142,7 @@ def _deeper(value: object, depth: int) -> bool:
     """Return whether lists and objects are nested deeper. A recursion could exceed the limit of Python."""
     held = [value]
     for _ in range(depth + 1):
-        inside: list[Any] = []
+        inside: list[object] = []
         for one in held:
             if isinstance(one, dict):
                 inside += [part for part in one.values() if isinstance(part, dict | list)]

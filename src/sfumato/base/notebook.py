@@ -186,7 +186,11 @@ NUMBERS = {"exponentformat": "none", "separatethousands": True}  # 10,000 and no
 
 
 def plotly_figure(
-    traces: Sequence[Mapping[str, Any]], x: Mapping[str, Any], y: Mapping[str, Any], height: int = 340, **layout: Any
+    traces: Sequence[Mapping[str, object]],
+    x: Mapping[str, object],
+    y: Mapping[str, object],
+    height: int = 340,
+    **layout: object,
 ) -> Any:
     """Return a plotly figure in the colours of the reports. `layout` replaces parts of its layout."""
     import plotly.graph_objects as go
@@ -213,7 +217,7 @@ def plotly_figure(
 KINDS = ("pandas", "polars", "pyarrow")
 
 
-def to_frame(columns: Mapping[str, Sequence[Any]], kind: str | None = None) -> Any:
+def to_frame(columns: Mapping[str, Sequence[object]], kind: str | None = None) -> Any:
     """Return columns as a frame of the `kind`, or else of the first of pandas, polars and pyarrow that is installed.
 
     >>> to_frame({"k": [1, 2]}, "pyarrow").num_rows

@@ -188,7 +188,7 @@ class ProgressBar:
 def _notebook() -> Callable[[str], None] | None:
     """Return the function that replaces HTML in the running notebook, or None elsewhere."""
     shell = sys.modules.get("IPython")
-    running: Any = shell.get_ipython() if shell is not None else None
+    running: object = shell.get_ipython() if shell is not None else None
     if running is None or not hasattr(running, "kernel"):
         return None
     from IPython.display import HTML, display
