@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 Tell = Callable[[str, float | None], None]  # a stage's name and the share of it that is done
 
