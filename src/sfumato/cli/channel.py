@@ -10,7 +10,7 @@ import typer
 
 from sfumato.base.json_types import Json
 from sfumato.cli.publish import Accept, parse_accepted, show_release
-from sfumato.cli.show import AsJson, Force, emit, later, note, put, table
+from sfumato.cli.show import AsJson, Force, emit, given, later, note, put, table
 from sfumato.errors import InputError, counted
 
 with later():
@@ -75,7 +75,8 @@ def make(
     as_json: AsJson = False,
 ) -> None:
     """Make a channel of a known family, for the categories of a column."""
-    study = _changed(_study(run, data, na, prior), columns=tuple(column) if column else None, records=records)
+    changed = given(columns=tuple(column) if column else None, records=records)
+    study = _study(run, data, na, prior).replace(channel=changed)
     channel, figures = family_channel(prior_of(study), family, parameter)
     channel.save(output, overwrite=force)
     _print_figures(figures, f"{family} {parameter:g}", as_json)
@@ -93,7 +94,7 @@ def measure(
 ) -> None:
     """Every figure of a channel on the shares of a table or a prior, and the certified bound at its privacy."""
     loaded = load_channel(channel)
-    study = _changed(_study(run, data, na, prior), columns=loaded.columns, records=records)
+    study = _study(run, data, na, prior).replace(channel=given(columns=loaded.columns, records=records))
     _print_figures(channel_figures(loaded, prior_of(study)), channel.name, as_json)
 
 
@@ -156,7 +157,7 @@ def estimate(
 
 
 def _study(run: Path | None, data: Path | None, na: list[str] | None, prior: Path | None) -> Study:
-    if sum(given is not None for given in (run, data, prior)) != 1:
+    if len(given(run=run, data=data, prior=prior)) != 1:
         raise InputError(
             "no table is given" if not (run or data or prior) else "the table is given twice",
             expected="one of --run run.toml, --data FILE and --prior FILE",
@@ -167,10 +168,6 @@ def _study(run: Path | None, data: Path | None, na: list[str] | None, prior: Pat
     if data is not None:
         return Study(data={"path": str(data.absolute()), "na": tuple(na or ()), "header": "auto"}, columns={})
     return Study(data={"path": str(prior)}, columns={}, channel={"prior": str(prior.absolute()) if prior else None})
-
-
-def _changed(study: Study, **settings: Any) -> Study:
-    return study.replace(channel={name: value for name, value in settings.items() if value is not None})
 
 
 def _print_figures(figures: Json, title: str, as_json: bool) -> None:

@@ -9,9 +9,8 @@ from typing import Annotated
 import typer
 
 from sfumato.base.files import refuse_existing, write_text
-from sfumato.base.json_types import Json
 from sfumato.base.text import number, percent
-from sfumato.cli.show import AsJson, Force, Watch, command, emit, later, note, put, table
+from sfumato.cli.show import AsJson, Force, Watch, command, emit, given, later, note, put, table
 from sfumato.errors import InputError, counted, shortened
 
 with later():
@@ -66,23 +65,22 @@ def inspect_command(
     """Profile a table: values, what may mean missing, suggested roles, sets of columns that single people out."""
     if output is not None:
         refuse_existing(output, overwrite=force)
-    settings: Json = {
-        "separator": "\t" if separator == "\\t" else separator,
-        "quote": quote,
-        "decimal": decimal,
-        "encoding": encoding,
-        "header": header,
-        "names": tuple(name.strip() for name in names.split(",")) if names else None,
-        "na": tuple(na) if na else None,
-        "table": from_table,
-        "query": query,
-        "password_file": password_file,
-        "sheet": sheet,
-        "header_row": header_row,
-        "codebook": codebook,
-    }
-    kept = None if keep is None else [name.strip() for name in keep.split(",")]
-    inspection = inspect(file, keep=kept, **{name: value for name, value in settings.items() if value is not None})
+    reading = given(
+        separator="\t" if separator == "\\t" else separator,
+        quote=quote,
+        decimal=decimal,
+        encoding=encoding,
+        header=header,
+        names=tuple(name.strip() for name in names.split(",")) if names else None,
+        na=tuple(na) if na else None,
+        table=from_table,
+        query=query,
+        password_file=password_file,
+        sheet=sheet,
+        header_row=header_row,
+        codebook=codebook,
+    )
+    inspection = inspect(file, keep=None if keep is None else [name.strip() for name in keep.split(",")], **reading)
     target = output or DEFAULT
     written = output is not None or force or not target.exists()
     if written:
@@ -279,13 +277,12 @@ def sample_command(
 ) -> None:
     """Write a sample with a run file into a new folder: UCI Adult, or a synthetic census of any size."""
     folder = output or Path(name)
-    size = {"records": records, "members": members, "areas": areas, "state": state}
-    given = {option: value for option, value in size.items() if value is not None}
+    size = given(records=records, members=members, areas=areas, state=state)
     if groups and name == CENSUS:
-        made = make_census(folder, seed=seed, **given)
+        made = make_census(folder, seed=seed, **size)
         run, following = made.run, "groups attack"
         said = f"{len(made.census.areas):,} areas, {len(made.census.installations)} with an installation"
-    elif groups or given.keys() - {"records"}:
+    elif groups or size.keys() - {"records"}:
         raise InputError(
             "members, areas and state are of a census for the groups system", expected="sfumato sample census --groups"
         )

@@ -23,6 +23,7 @@ from sfumato.cli.show import (
     command,
     counted_plans,
     emit,
+    given,
     later,
     note,
     put,
@@ -89,8 +90,7 @@ def search_command(
     if output is not None and not output.absolute().parent.is_dir():
         raise InputError(f"there is no folder {output.absolute().parent}", expected="an existing folder to write to")
     state = None if output is None else output.absolute().parent / f".{output.name}.state"
-    changed = {"algorithm": algorithm, "threads": threads, "evaluations": evaluations}
-    changed = {name: value for name, value in changed.items() if value is not None}
+    changed = given(algorithm=algorithm, threads=threads, evaluations=evaluations)
     study = _with_options(read(run).with_values(_settings(setting or ())), system, problem, max_suppression)
     study = study.with_search(**changed) if changed else study
     study = study if seed is None else study.with_seed(seed)
@@ -134,10 +134,10 @@ def _print_next(front: Front, sentences: Sequence[str], output: Path | None) -> 
         note(f"front: {output}. Next: {command('map', output)}, then {then}")
 
 
-def _settings(given: Sequence[str]) -> list[tuple[tuple[str, ...], Any]]:
+def _settings(texts: Sequence[str]) -> list[tuple[tuple[str, ...], Any]]:
     """Return the settings that a command line gives as SECTION.KEY=VALUE, where the value is TOML or plain text."""
     settings = []
-    for text in given:
+    for text in texts:
         key, equals, value = text.partition("=")
         parts = key.strip().split(".")
         if not equals or not all(parts):

@@ -83,6 +83,11 @@ with later():
 WIDTH = 160  # letters of a line where the output is not a terminal
 
 
+def given(**options: object) -> Json:
+    """Return the options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def shown(text: str) -> str:
     """Return a text with its control characters written as escapes, so that data cannot control the terminal.
 
