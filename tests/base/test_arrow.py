@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.release.fronts import small
 
-from sfumato.base.arrays import arrow_table
+from sfumato.base.arrow import arrow_table
 from sfumato.data.engine import open_engine
 
 TEXTS = st.lists(st.none() | st.text(st.characters(exclude_categories=("Cs",)), max_size=5), max_size=20)

@@ -193,6 +193,6 @@ def test_the_end_of_a_file_is_not_ctrl_c(monkeypatch: pytest.MonkeyPatch, capsys
         raise EOFError
 
     monkeypatch.setattr("sfumato.samples.samples.sample", ended)
-    monkeypatch.setattr("sfumato.cli.sample.write_sample", ended)
+    monkeypatch.setattr("sfumato.cli.data.write_sample", ended)
     assert run(["sample", "adult", "-o", "nowhere"]) == 1
     assert "internal error: EOFError" in capsys.readouterr().err

@@ -185,6 +185,6 @@ def test_the_workbench_keeps_a_study_that_is_changed_absurdly(folder: Path, chan
     study = open_table(places, "t.csv", {})["id"]
     before = (places.study(study) / "run.toml").read_bytes()
     with pytest.raises(InputError):
-        put(places, study, changes, version_of(places.study(study)))
+        put(places, study, version_of(places.study(study)), **changes)
     assert (places.study(study) / "run.toml").read_bytes() == before
     assert study_of(places, study).columns

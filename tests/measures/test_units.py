@@ -16,7 +16,7 @@ from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.registry import known_measures, measure
 from sfumato.measures.suppression import suppress_within
-from sfumato.measures.units import sentence_of
+from sfumato.measures.units import texts_of
 from sfumato.plans.recodings import at_levels
 from sfumato.tables.domain import Domain, domain_of
 from sfumato.tables.frequency import FrequencyTable, from_codes
@@ -232,5 +232,5 @@ def test_bounds_that_are_kept_hold_in_units(name: str, data: st.DataObject) -> N
     "name", ["general_loss", "table_error", "average_class_size", "individual_risk", "journalist_risk"]
 )
 def test_figures_that_count_records_are_not_stated_in_persons(name: str) -> None:
-    assert sentence_of(measure(name), persons=True) == measure(name).sentence
-    assert sentence_of(measure("k"), persons=True) != measure("k").sentence
+    assert texts_of(measure(name), persons=True).sentence == measure(name).about.sentence
+    assert texts_of(measure("k"), persons=True).sentence != measure("k").about.sentence

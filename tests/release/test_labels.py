@@ -143,8 +143,8 @@ def test_a_tree_edited_on_the_page_is_not_public(tmp_path: Path) -> None:
         {"do": "join", "level": 1, "labels": ["Astronaut", "Clerk", "Cook", "Teacher"], "to": "office"},
         {"do": "join", "level": 1, "labels": ["Smith", "Zookeeper"], "to": "{Smith | Zookeeper}"},  # the page's own
     ):
-        paths = hierarchies.edit(places, "one", "job", paths, change)["paths"]
-    hierarchies.keep(places, "one", "job", None, paths, version_of(places.study("one")))
+        paths = hierarchies.edit(places, "one", "job", paths, **change)["paths"]
+    hierarchies.keep(places, "one", "job", version_of(places.study("one")), paths=paths)
     study = sf.read(places.studies / "one" / "run.toml")
     release = publish(front_with(study, LevelPlan({"job": 1, "town": 0}, 5)), 0, tmp_path / "out", state=tmp_path)
     verify(tmp_path / "out", study.data.path).raise_if_failed()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import re
@@ -10,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,15 +66,25 @@ def declare(bench: httpx.Client, table: str = "people.csv", **search: Any) -> st
     return study
 
 
+def until(
+    bench: httpx.Client, job: str, holds: Callable[[dict[str, Any]], bool], seconds: float = 120
+) -> dict[str, Any]:
+    """The job as soon as something holds of it: the server sends every job that changes."""
+    end = time.monotonic() + seconds
+    with bench.stream("GET", "/api/events") as stream:
+        for line in stream.iter_lines():
+            found: dict[str, Any] = json.loads(line[6:]) if line.startswith('data: {"id"') else {}
+            if found.get("id") == job and holds(found):
+                return found
+            assert time.monotonic() < end, f"the job {job} takes too long: {found}"
+    raise AssertionError("the server has ended its events")
+
+
 def wait(bench: httpx.Client, study: str, job: str, seconds: float = 120) -> dict[str, Any]:
-    """The job when it has ended."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        found: dict[str, Any] = bench.get(f"/api/studies/{study}/jobs/{job}").json()
-        if found["status"] not in ("queued", "running"):
-            return found
-        time.sleep(0.1)
-    raise AssertionError(f"the job {job} does not end")
+    """The job of a study when it has ended."""
+    ended = until(bench, job, lambda found: found["status"] not in ("queued", "running"), seconds)
+    assert ended["study"] == study
+    return ended
 
 
 CHANGED = re.compile(r"(/api/studies/[a-z0-9-]+)(|/hierarchy|/jobs|/channels|/groups)$")

@@ -1,4 +1,5 @@
-"""One browser for all tests of the page, a workbench for each file of them; a small disk."""
+"""One browser for all tests of the page, a workbench for each file of them, one for tests without a browser;
+a small disk."""
 
 from __future__ import annotations
 
@@ -33,15 +34,15 @@ def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with one small table."""
+    """A folder with one small table. Files of tests share it, so they look only at studies that they opened."""
     root = tmp_path_factory.mktemp("bench")
     write_table(root / "people.csv", rows=60)
     return root
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def served(root: Path) -> Iterator[Server]:
     """A server over it, for tests without a browser."""
     with server(root) as started:

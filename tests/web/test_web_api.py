@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.points import points_in
-from tests.web.bench import Server, client, declare, server, wait, write_table
+from tests.web.bench import Server, client, declare, server, until, wait, write_table
 
 from sfumato.cli import run
 from sfumato.methods.registry import load_front
@@ -268,16 +267,14 @@ def test_state_survives_a_restart(tmp_path: Path) -> None:
     with client(tmp_path) as bench:
         study = declare(bench, system="cuts", problem=2, generations=100_000)
         job = bench.post(f"/api/studies/{study}/jobs", json={}).json()["id"]
-        while bench.get(f"/api/studies/{study}/jobs/{job}").json()["status"] != "running":
-            time.sleep(0.05)
+        until(bench, job, lambda found: found["status"] == "running")
     with client(tmp_path) as bench:
         assert [found["id"] for found in bench.get("/api/studies").json()] == [study]
         told = bench.get(f"/api/studies/{study}/jobs/{job}").json()
         assert told["status"] == "interrupted"
         assert "server stopped" in told["error"]["what"]
         bench.post(f"/api/studies/{study}/jobs/{job}/again")
-        while not bench.get(f"/api/studies/{study}/jobs/{job}/live").json():
-            time.sleep(0.1)
+        until(bench, job, lambda found: bool(found.get("live")))
         bench.post(f"/api/studies/{study}/jobs/{job}/stop")
         ended = wait(bench, study, job)
         assert ended["status"] == "stopped"

@@ -16,7 +16,7 @@ import httpx
 import pytest
 from tests.web.bench import Server, declare, server, write_table
 
-from sfumato.web.routes.study import while_connected
+from sfumato.web.routes import while_connected
 
 LARGE = b'{"path": "' + b"x" * (40 << 20) + b'"}'
 UNWRITABLE = [

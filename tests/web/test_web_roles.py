@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from tests.web.bench import Server, client
+from tests.web.bench import Server
 
 NAMES = "age,zip,sex,ill,LT3,Q10A"
 DECIDED = {"role": "quasi_identifier", "hierarchy": {"build": "flat"}}
@@ -27,17 +26,17 @@ def write_undecided(path: Path, rows: int = 400) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    root = tmp_path_factory.mktemp("bench")
-    write_undecided(root / "people.csv")
+@pytest.fixture(scope="module", autouse=True)
+def written(root: Path) -> None:
+    """The table, in a folder of its own among those that other tests open."""
+    folder = root / "undecided"
+    folder.mkdir()
+    write_undecided(folder / "people.csv")
     run_file = 'version = 1\n[data]\npath = "people.csv"\n[columns]\nage = { role = "quasi_identifier" }\n'
-    (root / "half.toml").write_text(run_file, "utf-8")
-    with client(root) as found:
-        yield found
+    (folder / "half.toml").write_text(run_file, "utf-8")
 
 
-def opened(bench: httpx.Client, path: str = "people.csv") -> dict[str, Any]:
+def opened(bench: httpx.Client, path: str = "undecided/people.csv") -> dict[str, Any]:
     answer = bench.post("/api/studies", json={"path": path})
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
@@ -78,7 +77,7 @@ def test_a_column_without_a_role_counts_as_known_to_outsiders(bench: httpx.Clien
 
 
 def test_a_run_file_without_all_roles_is_opened_to_be_decided(bench: httpx.Client) -> None:
-    study = opened(bench, "half.toml")
+    study = opened(bench, "undecided/half.toml")
     assert (len(study["undecided"]), study["reviewed"]) == (5, False)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import httpx
 import hypothesis
 import pytest
-from tests.web.bench import Server, declare, server, wait, write_table
+from tests.web.bench import Server, declare, server, until, wait, write_table
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 STREAM = "/api/events"  # it does not end, so it has a test of its own
@@ -51,8 +50,7 @@ def test_what_is_at_work_is_not_deleted_and_what_is_deleted_is_gone(served: Serv
         study = declare(bench, system="cuts", problem=2, generations=100_000)
         at = f"/api/studies/{study}"
         job = bench.post(f"{at}/jobs", json={}).json()["id"]
-        while bench.get(f"{at}/jobs/{job}").json()["status"] == "queued":
-            time.sleep(0.1)
+        until(bench, job, lambda found: found["status"] != "queued")
         for path in (at, f"{at}/jobs/{job}"):
             refused = bench.delete(path)
             assert (refused.status_code, refused.json()["error"]["try"]) in (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,9 +13,9 @@ from typing import Any, cast
 import httpx
 import pytest
 from fastapi import HTTPException
-from tests.web.bench import Server, declare, wait, write_table
+from tests.web.bench import Server, declare, server, until, wait, write_table
 
-from sfumato.web.routes.study import while_connected
+from sfumato.web.routes import while_connected
 
 ACCEPT = dict.fromkeys(("k", "l", "t", "raw", "uniques", "earlier"), "a made-up table for a test")
 
@@ -26,6 +25,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("bench")
     write_table(root / "people.csv", rows=120)
     return root
+
+
+@pytest.fixture(scope="module")
+def served(root: Path) -> Iterator[Server]:
+    with server(root) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -169,8 +174,7 @@ def test_a_search_that_was_stopped_is_replayed_to_the_same_file(
     study = declare(bench, system="cuts", problem=2, generations=100_000)
     at = f"/api/studies/{study}"
     job = bench.post(f"{at}/jobs", json={}).json()["id"]
-    while not bench.get(f"{at}/jobs/{job}/live").json():  # after its first generation
-        time.sleep(0.1)
+    until(bench, job, lambda found: bool(found.get("live")))  # after its first generation
     bench.post(f"{at}/jobs/{job}/stop")
     ended = wait(bench, study, job)
     assert ended["status"] == "stopped"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import statistics
-import time
 from typing import Any
 
 import pytest
-from tests.web.bench import Server, confirmed, declare, drawn
+from tests.web.bench import Server, confirmed, declare, drawn, until
 
 MANY = """async () => {
   const { explorer } = await import("/static/steps/explore.js");
@@ -157,10 +156,8 @@ def test_one_killed_job_is_told_in_words_and_the_others_finish(page: Any, workbe
         doomed = bench.post(f"/api/studies/{study}/jobs", json={}).json()["id"]
         bench.put(f"/api/studies/{study}", json={"search": {"max_suppression": 0.02}})
         others = [bench.post(f"/api/studies/{study}/jobs", json={}).json()["id"] for _ in range(4)]
+        until(bench, doomed, lambda found: bool(found.get("live")))
         jobs = {job["id"]: job for job in bench.get(f"/api/studies/{study}/jobs").json()}
-        while jobs[doomed]["status"] == "queued" or not bench.get(f"/api/studies/{study}/jobs/{doomed}/live").json():
-            time.sleep(0.2)
-            jobs = {job["id"]: job for job in bench.get(f"/api/studies/{study}/jobs").json()}
         assert not any(job["status"] == "queued" for job in jobs.values())  # all five at once
         os.kill(jobs[doomed]["process"], signal.SIGKILL)
     page.wait_for_selector(f"[data-job={doomed}][data-status=killed]")

@@ -10,9 +10,9 @@ import shutil
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from sfumato.base.files import temporary_folder
+from sfumato.base.json_types import Json
 from sfumato.base.trust import state_folder
 from sfumato.version import __version__
 
@@ -82,7 +82,7 @@ class Examination:
         problems = [f"{one.name} is not installed" for one in self.packages if one.version is None]
         return [*problems, *(f"{one.path} cannot be written: {one.purpose}" for one in self.folders if not one.usable)]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Json:
         return asdict(self) | {"problems": self.problems}
 
 

@@ -1,8 +1,7 @@
-"""Reading of untrusted JSON, Parquet and XML files within limits.
+"""Reading of untrusted JSON and XML files within limits.
 
 JSON files have a bounded size and depth, finite numbers and text in UTF-8. Every JSON file of a folder is read here.
-The rows of a Parquet file are counted before it is read, because a few bytes can encode billions of rows. XML files
-have no declarations of entities or types, and a bounded depth and number of elements.
+XML files have no declarations of entities or types, and a bounded depth and number of elements.
 """
 
 from __future__ import annotations
@@ -11,20 +10,15 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.parsers import expat
 
+from sfumato.base.json_types import Json
 from sfumato.base.trust import note_input
 from sfumato.errors import DataError, reason_of
-
-if TYPE_CHECKING:
-    import pyarrow
-
-    from sfumato.base.arrays import Counts64
-
 
 MAX_BYTES = 256 << 20  # a front of a hundred thousand points has some tens of megabytes
 MAX_DEPTH = 64  # of nested lists and objects; own files have fewer than ten
@@ -98,7 +92,7 @@ def parse_json(raw: bytes | str, name: str, *, expected: str = ANYTHING, remedy:
     return value
 
 
-def without_infinities(content: dict[str, Any]) -> dict[str, Any]:
+def without_infinities(content: Json) -> Json:
     """Return the same with null for infinities, and their keys under "infinite".
 
     >>> without_infinities({"value": float("inf"), "columns": {"a": float("inf"), "b": 1.0}})
@@ -106,7 +100,7 @@ def without_infinities(content: dict[str, Any]) -> dict[str, Any]:
     """
     infinite: list[str] = []
 
-    def clean(value: Any, where: str) -> Any:
+    def clean(value: object, where: str) -> object:
         if isinstance(value, dict):
             return {name: clean(inner, f"{where}.{name}" if where else name) for name, inner in value.items()}
         if isinstance(value, float) and not math.isfinite(value):
@@ -114,11 +108,11 @@ def without_infinities(content: dict[str, Any]) -> dict[str, Any]:
             return None
         return value
 
-    cleaned: dict[str, Any] = clean(content, "")
+    cleaned: Json = {name: clean(inner, name) for name, inner in content.items()}
     return cleaned | ({"infinite": infinite} if infinite else {})
 
 
-def json_lines(content: Mapping[str, Any]) -> str:
+def json_lines(content: Mapping[str, object]) -> str:
     """Return a JSON object with a line for each key, and for each entry of a list in it.
 
     Python's own indented form is slow with thousands of entries.
@@ -148,7 +142,7 @@ def _deeper(value: object, depth: int) -> bool:
     """Return whether lists and objects are nested deeper. A recursion could exceed the limit of Python."""
     held = [value]
     for _ in range(depth + 1):
-        inside: list[Any] = []
+        inside: list[object] = []
         for one in held:
             if isinstance(one, dict):
                 inside += [part for part in one.values() if isinstance(part, dict | list)]
@@ -170,56 +164,6 @@ def _writable(value: object) -> bool:
 
 def _size(count: int) -> str:
     return f"{count >> 20} MB" if count >> 20 else f"{count >> 10} kB"
-
-
-MAX_ROWS = 1 << 25
-MAX_COLUMNS = 10_000
-
-
-def read_parquet(path: Path, columns: Sequence[str], *, limit: int = MAX_ROWS, expected: str) -> pyarrow.Table:
-    """Return some columns of whole numbers, unless there are too many rows. Any other file is a `DataError`."""
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        with pyarrow.parquet.ParquetFile(note_input(path)) as file:
-            if file.metadata.num_rows > limit:
-                raise DataError(f"{path} has more than {limit:,} rows", expected=expected)
-            kinds = {name: file.schema_arrow.field(name).type for name in columns}
-            if not all(pyarrow.types.is_integer(kind) for kind in kinds.values()):
-                raise DataError(f"{path} cannot be read: its columns are not whole numbers", expected=expected)
-            table = file.read(list(columns))
-    except (OSError, KeyError, ValueError, TypeError, pyarrow.ArrowException) as error:
-        raise DataError(f"{path} cannot be read", expected=expected) from error
-    if any(table.column(name).null_count for name in columns):
-        raise DataError(f"{path} cannot be read: it lacks cells", expected=expected)
-    return table
-
-
-def write_numbers(path: Path, columns: Mapping[str, Counts64]) -> None:
-    """Write named columns of whole numbers of one length."""
-    import pyarrow.parquet
-
-    from sfumato.base.arrays import arrow_table  # the server reads JSON here, and loads no compiler
-
-    pyarrow.parquet.write_table(arrow_table(columns), path)
-
-
-def read_numbers(path: Path, *, expected: str) -> dict[str, Counts64]:
-    """Return the columns that `write_numbers` wrote, whatever their names."""
-    import pyarrow
-    import pyarrow.parquet
-
-    from sfumato.base.arrays import array_of
-
-    try:
-        names = pyarrow.parquet.read_schema(path).names
-    except (OSError, ValueError, pyarrow.ArrowException) as error:
-        raise DataError(f"{path} cannot be read", expected=expected) from error
-    if len(names) > MAX_COLUMNS or len(set(names)) < len(names):
-        raise DataError(f"{path} has too many columns, or two of one name", expected=expected)
-    table = read_parquet(path, names, limit=MAX_ROWS // max(len(names), 1), expected=expected)
-    return {name: array_of(table, name) for name in names}
 
 
 MOST_DEPTH, MOST_ELEMENTS = 32, 200_000

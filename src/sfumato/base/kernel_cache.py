@@ -65,23 +65,23 @@ def _own_group(number: int) -> bool:
 class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
     """The index and the data of a function. Data without their checksum count as missing."""
 
-    def _load_index(self) -> dict[Any, str]:
+    def _load_index(self) -> dict[object, str]:
         try:
             version, stamp, overloads = _unpacked(Path(self._index_path))
         except OSError:
             return {}
         return overloads if (version, stamp) == (self._version, self._source_stamp) else {}
 
-    def _save_index(self, overloads: dict[Any, str]) -> None:
+    def _save_index(self, overloads: dict[object, str]) -> None:
         self._write(self._index_path, (self._version, self._source_stamp, overloads))
 
     def _load_data(self, name: str) -> Any:
         return _unpacked(Path(self._data_path(name)))
 
-    def _save_data(self, name: str, data: Any) -> None:
+    def _save_data(self, name: str, data: object) -> None:
         self._write(self._data_path(name), data)
 
-    def _write(self, path: str, data: Any) -> None:
+    def _write(self, path: str, data: object) -> None:
         text = self._dump(data)
         with self._open_for_write(path) as stream:
             stream.write(hashlib.sha256(text).digest() + text)
@@ -98,12 +98,12 @@ def _unpacked(path: Path) -> Any:
 class KernelCache(FunctionCache):  # type: ignore[misc]
     """Cache of compiled functions. A function that cannot be saved is compiled in the next run."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: object) -> None:
         super().__init__(function)
         stamp = self._impl.locator.get_source_stamp()
         self._cache_file = _CheckedFile(self._cache_path, self._impl.filename_base, stamp)
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
+    def load_overload(self, sig: object, target_context: object) -> object:
         """Return the cached function without numba's typing rules, which only compilation needs."""
         rtsys.initialize(target_context)
         try:
@@ -111,7 +111,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         except OSError:
             return None
 
-    def save_overload(self, sig: Any, data: Any) -> None:
+    def save_overload(self, sig: object, data: object) -> None:
         try:
             super().save_overload(sig, data)
         except OSError:  # a full disk, or a folder that is gone

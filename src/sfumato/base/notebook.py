@@ -186,38 +186,38 @@ NUMBERS = {"exponentformat": "none", "separatethousands": True}  # 10,000 and no
 
 
 def plotly_figure(
-    traces: Sequence[Mapping[str, Any]], x: Mapping[str, Any], y: Mapping[str, Any], height: int = 340
+    traces: Sequence[Mapping[str, object]],
+    x: Mapping[str, object],
+    y: Mapping[str, object],
+    height: int = 340,
+    **layout: object,
 ) -> Any:
-    """Return a plotly figure in the colours of the reports."""
+    """Return a plotly figure in the colours of the reports. `layout` replaces parts of its layout."""
     import plotly.graph_objects as go
 
     axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID, "title": {"standoff": 8}, **NUMBERS}
     drawn = go.Figure(data=[dict(trace) for trace in traces])
-    drawn.update_layout(
-        template="none",
-        font={"family": "system-ui, sans-serif", "size": 13, "color": INK},
-        margin={"l": 64, "r": 16, "t": 12, "b": 52},
-        height=height,
-        xaxis=axis | dict(x),
-        yaxis=axis | dict(y),
-        showlegend=len(traces) > 1,
-        legend={
-            "orientation": "h",
-            "x": 0,
-            "y": 1.02,
-            "yanchor": "bottom",
-        },  # a narrow page lacks space at the side
-        bargap=0.08,
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-    )
-    return drawn
+    usual = {
+        "template": "none",
+        "font": {"family": "system-ui, sans-serif", "size": 13, "color": INK},
+        "margin": {"l": 64, "r": 16, "t": 12, "b": 52},
+        "height": height,
+        "xaxis": axis | dict(x),
+        "yaxis": axis | dict(y),
+        "showlegend": len(traces) > 1,
+        # A narrow page lacks space at the side.
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        "bargap": 0.08,
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+    }
+    return drawn.update_layout(**(usual | layout))
 
 
 KINDS = ("pandas", "polars", "pyarrow")
 
 
-def to_frame(columns: Mapping[str, Sequence[Any]], kind: str | None = None) -> Any:
+def to_frame(columns: Mapping[str, Sequence[object]], kind: str | None = None) -> Any:
     """Return columns as a frame of the `kind`, or else of the first of pandas, polars and pyarrow that is installed.
 
     >>> to_frame({"k": [1, 2]}, "pyarrow").num_rows

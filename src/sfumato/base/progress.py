@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 Tell = Callable[[str, float | None], None]  # a stage's name and the share of it that is done
 
@@ -188,7 +188,7 @@ class ProgressBar:
 def _notebook() -> Callable[[str], None] | None:
     """Return the function that replaces HTML in the running notebook, or None elsewhere."""
     shell = sys.modules.get("IPython")
-    running: Any = shell.get_ipython() if shell is not None else None
+    running: object = shell.get_ipython() if shell is not None else None
     if running is None or not hasattr(running, "kernel"):
         return None
     from IPython.display import HTML, display

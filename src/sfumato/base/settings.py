@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from sfumato.base.json_types import Json
 from sfumato.errors import InputError, SfumatoError, StudyError
 
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -28,7 +29,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _printable(cls, given: Any) -> Any:
+    def _printable(cls, given: object) -> object:
         if isinstance(given, Mapping):
             for name, value in given.items():
                 if name not in ANY_CHARACTER:
@@ -84,7 +85,7 @@ class Noted:
     active: bool = True
 
 
-def toml_text(settings: Mapping[str, Any], head: Sequence[str] = ()) -> str:
+def toml_text(settings: Mapping[str, object], head: Sequence[str] = ()) -> str:
     """Return settings as TOML: comments, plain keys, then a section for each table. Each of them may be `Noted`.
 
     >>> columns = {"a b": Noted({"role": "drop"}, "a name"), "c": Noted({"role": ""}, "decide", active=False)}
@@ -123,7 +124,7 @@ def _entry(name: str, value: object) -> list[str]:
     return [*map(toml_comment, entry.above), f"{line}  {toml_comment(entry.note)}" if entry.note else line]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Return settings without their comments."""
     if isinstance(value, Noted):
         return _plain(value.value)
@@ -174,7 +175,7 @@ def toml_comment(text: str) -> str:
     return "# " + SURROGATES.sub("?", CONTROLS.sub(" ", text))
 
 
-def parse_toml(raw: bytes, name: str) -> dict[str, Any]:
+def parse_toml(raw: bytes, name: str) -> Json:
     """Return the settings in a text. Messages call it `name`."""
     expected = "a run file"
     if len(raw) > MAX_BYTES:
@@ -206,7 +207,7 @@ def _depth(value: object) -> int:
     depth, held = 0, [value]
     while held:
         depth += 1
-        inside: list[Any] = []
+        inside: list[object] = []
         for one in held:
             if isinstance(one, Mapping):
                 inside += one.values()

@@ -67,86 +67,46 @@ def _end(number: int, frame: FrameType | None) -> None:
 UsageError = typer.BadParameter.__bases__[0]
 ClickError = UsageError.__bases__[0]
 
-# Each command with the function or the group of commands that it calls, and the first sentence of its help. Only the
-# module of the command that runs is imported, so its imports are at its top and no other command waits for them.
+# Each command with the first sentence of its help, and the commands of each module. Only the module of the command that
+# runs is imported, so no other command waits for it.
 COMMANDS = {
-    "audit": (
-        "data:audit_command",
-        "Measure a table: k, ℓ, t, risks, uniques, losses, and which columns make the risk.",
-    ),
-    "inspect": (
-        "data:inspect_command",
-        "Profile a table: values, what may mean missing, suggested roles, sets of columns that single people out.",
-    ),
-    "sample": (
-        "sample:sample_command",
-        "Write a sample with a run file into a new folder: UCI Adult, or a synthetic census of any size.",
-    ),
-    "predict": (
-        "search:predict_command",
-        "Predict rows, distinct tuples, evaluations, processor time and memory of a run, stage by stage.",
-    ),
-    "search": (
-        "search:search",
-        "Find the front of a table: every plan that no other one beats, by the system that the run file names.",
-    ),
-    "pick": (
-        "choose:pick_command",
-        "Choose a point of a front by one or several limits, by its knee, or by its id.",
-    ),
-    "ask": (
-        "choose:ask_command",
-        "The best release within limits, the binding limits, worthwhile relaxations, and four common questions.",
-    ),
-    "compare": (
-        "search:compare",
-        "Compare two fronts: hypervolume, who dominates whom, and how far each is from a floor that one of them has.",
-    ),
-    "map": (
-        "search:draw_map",
-        "Draw the risk–utility map of a front as a page.",
-    ),
-    "floor": (
-        "search:floor_command",
-        "Check the floor of a saved front from its prices, without the code that searched for them.",
-    ),
-    "baselines": (
-        "reproduce:baselines_command",
-        "Compare with Mondrian, Datafly and the best node of the lattice: what each kind of recoding costs.",
-    ),
-    "publish": (
-        "publish:publish_command",
-        "Write a point of a front as a release: change the table, read the file back, measure it, write the reports.",
-    ),
-    "verify": (
-        "publish:verify_command",
-        "Check a release again: every file, every figure, and with the source every row. Exit 4 on a difference.",
-    ),
-    "apply": (
-        "publish:apply_command",
-        "Publish another table with a saved plan: a release of its own, measured and held to the policy.",
-    ),
-    "releases": (
-        "publish:releases_command",
-        "List the releases that new ones are compared with; withdraw one that was never handed out.",
-    ),
-    "doctor": (
-        "serve:doctor_command",
-        "Say which versions are installed, where things are kept, and what is missing for which feature.",
-    ),
-    "serve": (
-        "serve:serve_command",
-        "Open the workbench: explore, decide and release in a browser, on this machine alone.",
-    ),
-    "measures": (
-        "measures:list_measures",
-        "List every measure, with its other names, its direction and what it says.",
-    ),
-    "channel": ("channel:app", "Randomized response: find matrices, disguise a column, estimate from it."),
-    "hierarchy": ("hierarchy:app", "Check, build and show generalization hierarchies."),
-    "groups": ("groups:app", "Find where a group of people stands out, and protect it."),
-    "import": ("sample:app", "Read a project of another tool into a run file."),
-    "reproduce": ("reproduce:app", "Reproduce the tables of the papers."),
+    "audit": "Measure a table: k, ℓ, t, risks, uniques, losses, and which columns make the risk.",
+    "inspect": "Profile a table: values, what may mean missing, suggested roles, sets of columns that "
+    "single people out.",
+    "sample": "Write a sample with a run file into a new folder: UCI Adult, or a synthetic census of any size.",
+    "predict": "Predict rows, distinct tuples, evaluations, processor time and memory of a run, stage by stage.",
+    "search": "Find the front of a table: every plan that no other one beats, by the system that the run file names.",
+    "pick": "Choose a point of a front by one or several limits, by its knee, or by its id.",
+    "ask": "The best release within limits, the binding limits, worthwhile relaxations, and four common questions.",
+    "compare": "Compare two fronts: hypervolume, who dominates whom, and how far each is from a floor "
+    "that one of them has.",
+    "map": "Draw the risk–utility map of a front as a page.",
+    "floor": "Check the floor of a saved front from its prices, without the code that searched for them.",
+    "baselines": "Compare with Mondrian, Datafly and the best node of the lattice: what each kind of recoding costs.",
+    "publish": "Write a point of a front as a release: change the table, read the file back, measure it, "
+    "write the reports.",
+    "verify": "Check a release again: every file, every figure, and with the source every row. Exit 4 on a difference.",
+    "apply": "Publish another table with a saved plan: a release of its own, measured and held to the policy.",
+    "releases": "List the releases that new ones are compared with; withdraw one that was never handed out.",
+    "doctor": "Say which versions are installed, where things are kept, and what is missing for which feature.",
+    "serve": "Open the workbench: explore, decide and release in a browser, on this machine alone.",
+    "measures": "List every measure, with its other names, its direction and what it says.",
+    "channel": "Randomized response: find matrices, disguise a column, estimate from it.",
+    "hierarchy": "Check, build and show generalization hierarchies.",
+    "groups": "Find where a group of people stands out, and protect it.",
+    "import": "Read a project of another tool into a run file.",
+    "reproduce": "Reproduce the tables of the papers.",
+}
+MODULES = {
+    "data": ("audit", "import", "inspect", "measures", "sample"),
+    "search": ("compare", "floor", "map", "predict", "search"),
+    "choose": ("ask", "pick"),
+    "reproduce": ("baselines", "reproduce"),
+    "publish": ("apply", "publish", "releases", "verify"),
+    "serve": ("doctor", "serve"),
+    "channel": ("channel",),
+    "hierarchy": ("hierarchy",),
+    "groups": ("groups",),
 }
 
 
@@ -181,19 +141,19 @@ def application(names: Iterable[str] = tuple(COMMANDS)) -> typer.Typer:
     """Return the application with the named commands, whose modules are imported."""
     application = _empty_application()
     for name in names:
-        module, _, attribute = COMMANDS[name][0].partition(":")
-        command = getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
-        if isinstance(command, typer.Typer):
-            application.add_typer(command, name=name)
-        else:
+        holding = next(module for module, held in MODULES.items() if name in held)
+        module = importlib.import_module(f"{__name__}.{holding}")
+        if command := getattr(module, f"{name}_command", None):
             application.command(name)(command)
+        else:
+            application.add_typer(module.app, name=name)
     return application
 
 
 def _listing() -> typer.Typer:
     """Return an application that lists all commands and suggests names, and cannot run any of them."""
     listing = _empty_application()
-    for name, (_, text) in COMMANDS.items():
+    for name, text in COMMANDS.items():
         listing.command(name, help=text)(lambda: None)
     return listing
 
@@ -227,10 +187,6 @@ def run(given: list[str]) -> int:
         say("")
         if not as_json and (text := stage_summary(recorder.done)):
             note(text)
-    except SfumatoError as error:
-        if debug:
-            traceback.print_exc()
-        return _failed(error, as_json)
     except (typer.Abort, KeyboardInterrupt):
         say("")
         note("stopped")
@@ -242,32 +198,34 @@ def run(given: list[str]) -> int:
         return 0 if gone else 1
     except BrokenPipeError:
         return 0
-    except OSError as error:
-        where = f" {error.filename}" if error.filename else ""
-        what = InputError(
-            f"cannot use{where}: {reason_of(error)}",
-            expected="paths that can be read and written",
-            remedy="check the path",
-        )
-        return _failed(what, as_json)
     except Exception as error:  # noqa: BLE001  a trace could print people's records
         if isinstance(error, ClickError):
             usage = _usage(error)
             return _failed(usage, as_json) if usage.what else usage.exit_code  # a page of help is not an error
-        if debug:
+        if debug and not isinstance(error, OSError):
             traceback.print_exc()
-        if folders := unsealed_inputs():
-            damaged = InputError(
-                f"{folders[0]} was made elsewhere, or was changed, and its content is not as expected "
-                f"({type(error).__name__})",
-                expected="an unchanged folder",
-            )
-            return _failed(damaged, as_json)
-        fault = SfumatoError(
-            f"internal error: {type(error).__name__}", remedy="--debug shows the trace; please report it"
-        )
-        return _failed(fault, as_json)
+        return _failed(_explained(error), as_json)
     return result if isinstance(result, int) else 0
+
+
+def _explained(error: Exception) -> SfumatoError:
+    """Return an error in the words of the package. Those of an unexpected one may contain people's records."""
+    if isinstance(error, SfumatoError):
+        return error
+    if isinstance(error, OSError):
+        where = f" {error.filename}" if error.filename else ""
+        return InputError(
+            f"cannot use{where}: {reason_of(error)}",
+            expected="paths that can be read and written",
+            remedy="check the path",
+        )
+    if folders := unsealed_inputs():
+        return InputError(
+            f"{folders[0]} was made elsewhere, or was changed, and its content is not as expected "
+            f"({type(error).__name__})",
+            expected="an unchanged folder",
+        )
+    return SfumatoError(f"internal error: {type(error).__name__}", remedy="--debug shows the trace; please report it")
 
 
 def _invoke(words: list[str]) -> Any:

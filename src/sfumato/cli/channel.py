@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from sfumato.base.json_types import Json
 from sfumato.cli.publish import Accept, parse_accepted, show_release
-from sfumato.cli.show import AsJson, Force, emit, later, note, put, table
+from sfumato.cli.show import AsJson, Force, emit, given, later, note, put, table
 from sfumato.errors import InputError, counted
 
-if TYPE_CHECKING:
+with later():
     from sfumato.decide.pick import pick
     from sfumato.methods.channel.estimate import Estimate
     from sfumato.methods.channel.estimate import estimate as recover
@@ -23,19 +24,6 @@ if TYPE_CHECKING:
     from sfumato.methods.registry import load_front
     from sfumato.plans.channel import load_channel, load_channels
     from sfumato.study import Study, read
-else:
-    pick = later("sfumato.decide.pick", "pick")
-    recover = later("sfumato.methods.channel.estimate", "estimate")
-    channel_figures = later("sfumato.methods.channel.search", "channel_figures")
-    family_channel = later("sfumato.methods.channel.search", "family_channel")
-    prior_of = later("sfumato.methods.channel.prior", "prior_of")
-    draw = later("sfumato.methods.channel.release", "disguise")
-    chosen_channel = later("sfumato.methods.channel.system", "chosen_channel")
-    load_front = later("sfumato.methods.registry", "load_front")
-    load_channel = later("sfumato.plans.channel", "load_channel")
-    load_channels = later("sfumato.plans.channel", "load_channels")
-    Study = later("sfumato.study", "Study")
-    read = later("sfumato.study", "read")
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -87,7 +75,8 @@ def make(
     as_json: AsJson = False,
 ) -> None:
     """Make a channel of a known family, for the categories of a column."""
-    study = _changed(_study(run, data, na, prior), columns=tuple(column) if column else None, records=records)
+    changed = given(columns=tuple(column) if column else None, records=records)
+    study = _study(run, data, na, prior).replace(channel=changed)
     channel, figures = family_channel(prior_of(study), family, parameter)
     channel.save(output, overwrite=force)
     _print_figures(figures, f"{family} {parameter:g}", as_json)
@@ -105,7 +94,7 @@ def measure(
 ) -> None:
     """Every figure of a channel on the shares of a table or a prior, and the certified bound at its privacy."""
     loaded = load_channel(channel)
-    study = _changed(_study(run, data, na, prior), columns=loaded.columns, records=records)
+    study = _study(run, data, na, prior).replace(channel=given(columns=loaded.columns, records=records))
     _print_figures(channel_figures(loaded, prior_of(study)), channel.name, as_json)
 
 
@@ -168,7 +157,7 @@ def estimate(
 
 
 def _study(run: Path | None, data: Path | None, na: list[str] | None, prior: Path | None) -> Study:
-    if sum(given is not None for given in (run, data, prior)) != 1:
+    if len(given(run=run, data=data, prior=prior)) != 1:
         raise InputError(
             "no table is given" if not (run or data or prior) else "the table is given twice",
             expected="one of --run run.toml, --data FILE and --prior FILE",
@@ -181,11 +170,7 @@ def _study(run: Path | None, data: Path | None, na: list[str] | None, prior: Pat
     return Study(data={"path": str(prior)}, columns={}, channel={"prior": str(prior.absolute()) if prior else None})
 
 
-def _changed(study: Study, **settings: Any) -> Study:
-    return study.replace(channel={name: value for name, value in settings.items() if value is not None})
-
-
-def _print_figures(figures: dict[str, Any], title: str, as_json: bool) -> None:
+def _print_figures(figures: Json, title: str, as_json: bool) -> None:
     if as_json:
         emit(figures)
         return

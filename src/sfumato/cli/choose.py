@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,20 +12,13 @@ from sfumato.base.text import number, percent
 from sfumato.cli.show import AsJson, OwnRun, emit, later, note, put
 from sfumato.errors import InputError
 
-if TYPE_CHECKING:
+with later():
     from sfumato.decide.ask import Answer
     from sfumato.decide.pick import Preset, as_dict, presets
     from sfumato.decide.pick import pick as choose
     from sfumato.decide.sentences import k_and_l
     from sfumato.methods.registry import load_front
     from sfumato.methods.search import ask
-else:
-    as_dict = later("sfumato.decide.pick", "as_dict")
-    presets = later("sfumato.decide.pick", "presets")
-    choose = later("sfumato.decide.pick", "pick")
-    k_and_l = later("sfumato.decide.sentences", "k_and_l")
-    load_front = later("sfumato.methods.registry", "load_front")
-    ask = later("sfumato.methods.search", "ask")
 
 
 def pick_command(
@@ -136,20 +129,7 @@ def _print(answer: Answer) -> None:
     if answer.presets:
         _print_presets(answer.presets)
     else:
-        put(answer.says)
-        put(f"  limits: {answer.limits.says()}")
-        if answer.front.left_out:
-            put(f"  {answer.front.left_out_says}; they are in the loss")
-        binds = [LIMITS[name] for name in answer.binds]
-        put(f"  binding limits: {', '.join(binds) or 'none: this is the best in the front'}")
-        if answer.searched is not None:
-            better = answer.searched.says if answer.improved else "nothing better"
-            put(f"  a search for exactly this finds {better}")
-        if answer.floor_says:
-            put(f"  {answer.floor_says}")
-        for text in answer.notes:
-            put(f"  {text}")
-        _section("Worthwhile relaxations", [relaxation.says for relaxation in answer.relaxations] or ["none nearby"])
+        _print_answer(answer)
     if answer.choices:
         _section("Choices", ["; ".join(f"{k_and_l(o)} at {percent(o.loss)}" for o in answer.choices)])
     stretches = answer.stretches()
@@ -175,6 +155,23 @@ def _print(answer: Answer) -> None:
         note(f"search with this limit: {answer.command}")
         if answer.searched is not None and answer.improved:
             note(f"publish what it finds: {answer.searched.publish}")
+
+
+def _print_answer(answer: Answer) -> None:
+    put(answer.says)
+    put(f"  limits: {answer.limits.says()}")
+    if answer.front.left_out:
+        put(f"  {answer.front.left_out_says}; they are in the loss")
+    binds = [LIMITS[name] for name in answer.binds]
+    put(f"  binding limits: {', '.join(binds) or 'none: this is the best in the front'}")
+    if answer.searched is not None:
+        better = answer.searched.says if answer.improved else "nothing better"
+        put(f"  a search for exactly this finds {better}")
+    if answer.floor_says:
+        put(f"  {answer.floor_says}")
+    for text in answer.notes:
+        put(f"  {text}")
+    _section("Worthwhile relaxations", [relaxation.says for relaxation in answer.relaxations] or ["none nearby"])
 
 
 def _section(title: str, lines: list[str]) -> None:

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from sfumato.base.files import refuse_existing, write_text
 from sfumato.base.text import number, percent
-from sfumato.cli.show import AsJson, Force, emit, later, note, put, table
-from sfumato.errors import counted, shortened
+from sfumato.cli.show import AsJson, Force, Watch, command, emit, given, later, note, put, table
+from sfumato.errors import InputError, counted, shortened
 
-if TYPE_CHECKING:
+with later():
+    from sfumato.auditing import inspect as inspecting
     from sfumato.auditing.audit import Audit, Figure, audit
     from sfumato.auditing.inspect import Inspection, inspect
+    from sfumato.data import settings
+    from sfumato.import_projects.arx import import_arx
+    from sfumato.import_projects.sdcmicro import import_sdcmicro
+    from sfumato.measures.registry import documented, known_measures
     from sfumato.measures.units import texts_of
+    from sfumato.papers.groups import make_census
     from sfumato.report.audit_page import audit_page
+    from sfumato.samples.samples import write_people, write_sample
     from sfumato.study import read, write_run_file
-else:
-    audit = later("sfumato.auditing.audit", "audit")
-    inspect = later("sfumato.auditing.inspect", "inspect")
-    texts_of = later("sfumato.measures.units", "texts_of")
-    audit_page = later("sfumato.report.audit_page", "audit_page")
-    read = later("sfumato.study", "read")
-    write_run_file = later("sfumato.study", "write_run_file")
 
 DEFAULT = Path("run.toml")
 
@@ -65,29 +65,27 @@ def inspect_command(
     """Profile a table: values, what may mean missing, suggested roles, sets of columns that single people out."""
     if output is not None:
         refuse_existing(output, overwrite=force)
-    settings: dict[str, Any] = {
-        "separator": "\t" if separator == "\\t" else separator,
-        "quote": quote,
-        "decimal": decimal,
-        "encoding": encoding,
-        "header": header,
-        "names": tuple(name.strip() for name in names.split(",")) if names else None,
-        "na": tuple(na) if na else None,
-        "table": from_table,
-        "query": query,
-        "password_file": password_file,
-        "sheet": sheet,
-        "header_row": header_row,
-        "codebook": codebook,
-    }
-    kept = None if keep is None else [name.strip() for name in keep.split(",")]
-    inspection = inspect(file, keep=kept, **{name: value for name, value in settings.items() if value is not None})
+    reading = given(
+        separator="\t" if separator == "\\t" else separator,
+        quote=quote,
+        decimal=decimal,
+        encoding=encoding,
+        header=header,
+        names=tuple(name.strip() for name in names.split(",")) if names else None,
+        na=tuple(na) if na else None,
+        table=from_table,
+        query=query,
+        password_file=password_file,
+        sheet=sheet,
+        header_row=header_row,
+        codebook=codebook,
+    )
+    inspection = inspect(file, keep=None if keep is None else [name.strip() for name in keep.split(",")], **reading)
     target = output or DEFAULT
     written = output is not None or force or not target.exists()
     if written:
         home = target.absolute().parent
-        secret = None if password_file is None else _seen_from(home, password_file)
-        book = None if codebook is None else _seen_from(home, codebook)
+        secret, book = (None if name is None else _seen_from(home, name) for name in (password_file, codebook))
         text = inspection.run_file(_seen_from(home, file), password_file=secret, codebook=book)
         write_run_file(target, text, overwrite=force)
     if as_json:
@@ -103,21 +101,17 @@ def inspect_command(
 
 def _seen_from(folder: Path, file: str) -> str:
     """Return a path relative to the folder of the run file."""
-    from sfumato.data.settings import POSTGRESQL, SQLITE
-
-    if file.startswith(POSTGRESQL):
+    if file.startswith(settings.POSTGRESQL):
         return file
-    kind = SQLITE if file.startswith(SQLITE) else ""
+    kind = settings.SQLITE if file.startswith(settings.SQLITE) else ""
     return kind + Path(os.path.relpath(Path(file.removeprefix(kind)).absolute(), folder)).as_posix()
 
 
 def _print_inspection(inspection: Inspection) -> None:
-    from sfumato.auditing.inspect import LEFT_OUT
-
     rows = []
-    left = sum(suggestion is LEFT_OUT for suggestion in inspection.suggestions)
+    left = sum(suggestion is inspecting.LEFT_OUT for suggestion in inspection.suggestions)
     for column, suggestion in zip(inspection.columns, inspection.suggestions, strict=True):
-        if suggestion is LEFT_OUT:
+        if suggestion is inspecting.LEFT_OUT:
             continue
         words = [*column.na_words, *(f"{word}?" for word in column.candidates)]
         rows.append(
@@ -239,3 +233,108 @@ def _by_column(figure: Figure) -> str:
         return ", ".join(f"{name} {number(value)}" for name, value in columns.items())
     worst = next(name for name, value in columns.items() if value == figure.value)
     return f"worst of {len(columns)} columns: {worst}"
+
+
+Markdown = Annotated[bool, typer.Option("--markdown", help="The tables of docs/measures.md.")]
+
+
+def measures_command(as_json: AsJson = False, markdown: Markdown = False) -> None:
+    """List every measure, with its other names, its direction and what it says."""
+    measures = known_measures()
+    if as_json:
+        emit({name: each.as_dict() for name, each in measures.items()})
+        return
+    if markdown:
+        put("\n\n".join("\n".join(rows) for rows in documented().values()))
+        return
+    for kind in ("privacy", "loss"):
+        rows = [
+            [", ".join(m.names), "more" if m.direction == "max" else "less", m.about.sentence]
+            for m in measures.values()
+            if m.kind == kind
+        ]
+        table(f"{kind}: {len(rows)} measures", ["name", "better", "what it says"], rows)
+
+
+CENSUS = "census"
+
+
+def sample_command(
+    name: Annotated[
+        str,
+        typer.Argument(help="The sample: adult, adult-complete (its complete rows, which the papers use), or census."),
+    ] = "adult",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The new folder [the sample's name].")] = None,
+    records: Annotated[
+        int | None, typer.Option(min=100, help="Rows of the census [1,000,000; with --groups 3,205,478].")
+    ] = None,
+    groups: Annotated[bool, typer.Option("--groups", help="A census for the groups system: planted groups.")] = False,
+    members: Annotated[int | None, typer.Option(min=1, help="With --groups: members of the group [14,263].")] = None,
+    areas: Annotated[int | None, typer.Option(min=2, help="With --groups: areas [1,238].")] = None,
+    state: Annotated[int | None, typer.Option(help="With --groups: restrict the run file to one state.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same census.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Write a sample with a run file into a new folder: UCI Adult, or a synthetic census of any size."""
+    folder = output or Path(name)
+    size = given(records=records, members=members, areas=areas, state=state)
+    if groups and name == CENSUS:
+        made = make_census(folder, seed=seed, **size)
+        run, following = made.run, "groups attack"
+        said = f"{len(made.census.areas):,} areas, {len(made.census.installations)} with an installation"
+    elif groups or size.keys() - {"records"}:
+        raise InputError(
+            "members, areas and state are of a census for the groups system", expected="sfumato sample census --groups"
+        )
+    else:
+        run, following = _write(name, folder, records, seed), "audit --run"
+        said = f"{run.parent} holds the table, its hierarchies and a run file."
+    if as_json:
+        emit({"run_file": str(run)})
+    else:
+        note(f"{said} Next: sfumato {following} {run}")
+
+
+def _write(name: str, folder: Path, records: int | None, seed: int) -> Path:
+    """Write a bundled sample or a synthetic census, and return the path of its run file."""
+    if name != CENSUS:
+        return write_sample(name, folder)
+    with Watch("rows") as watch:
+        return write_people(folder, records or 1_000_000, seed, watch)
+
+
+app = typer.Typer(help="Read a project of another tool into a run file.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("arx")
+def arx(
+    project: Annotated[Path, typer.Argument(help="A project of ARX (.deid).")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The new folder: table, hierarchies, run file.")],
+    as_json: AsJson = False,
+) -> None:
+    """Read a project of ARX: table, attribute types, hierarchies, privacy models, suppression limit."""
+    imported = import_arx(project, output)
+    if as_json:
+        emit(imported.as_dict())
+        return
+    for text in imported.notes:
+        note(f"note: {text}")
+    note(f"run file: {imported.run_file}. Next: {command('search', imported.run_file, '-o', 'front')}")
+
+
+@app.command("sdcmicro")
+def sdcmicro(
+    script: Annotated[Path, typer.Argument(help="An R script that calls createSdcObj.")],
+    table: Annotated[Path, typer.Argument(help="The table that the script reads, as a file that can be read here.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The run file to write.")] = Path("run.toml"),
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read the key variables, the weight and the sensitive variables of an sdcMicro script."""
+    imported = import_sdcmicro(script, table, output, overwrite=force)
+    if as_json:
+        emit(imported.as_dict())
+        return
+    for text in imported.notes:
+        note(f"note: {text}")
+    note(f"run file: {imported.run_file}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +12,8 @@ from sfumato.base.text import number, number_or_infinity
 from sfumato.cli.show import AsJson, Force, Watch, emit, later, note, put, table
 from sfumato.errors import StudyError, counted, nearest
 
-if TYPE_CHECKING:
+with later():
+    from sfumato.methods.groups.attack import learners
     from sfumato.methods.groups.attack.attack import attack as run_attack
     from sfumato.methods.groups.attack.attack import group_of
     from sfumato.methods.groups.files import (
@@ -28,22 +29,8 @@ if TYPE_CHECKING:
     from sfumato.methods.groups.pages import attack_page
     from sfumato.methods.groups.revealing import ranked
     from sfumato.methods.groups.swapped import staying_columns
+    from sfumato.study import groups as members
     from sfumato.study import read
-else:
-    run_attack = later("sfumato.methods.groups.attack.attack", "attack")
-    group_of = later("sfumato.methods.groups.attack.attack", "group_of")
-    auxiliary_settings = later("sfumato.methods.groups.files", "auxiliary_settings")
-    convert_extract = later("sfumato.methods.groups.files", "convert_extract")
-    read_auxiliary = later("sfumato.methods.groups.files", "read_auxiliary")
-    read_target = later("sfumato.methods.groups.files", "read_target")
-    read_whole = later("sfumato.methods.groups.files", "read_whole")
-    save_microfile = later("sfumato.methods.groups.files", "save_microfile")
-    settings_of = later("sfumato.methods.groups.files", "settings_of")
-    variables_for = later("sfumato.methods.groups.files", "variables_for")
-    attack_page = later("sfumato.methods.groups.pages", "attack_page")
-    ranked = later("sfumato.methods.groups.revealing", "ranked")
-    staying_columns = later("sfumato.methods.groups.swapped", "staying_columns")
-    read = later("sfumato.study", "read")
 
 app = typer.Typer(
     rich_markup_mode=None, help="Find where a group of people stands out, and protect it.", no_args_is_help=True
@@ -117,15 +104,14 @@ def attack(
     as_json: AsJson = False,
 ) -> int:
     """Learn the group from an auxiliary file, and show which areas it reveals."""
-    from sfumato.methods.groups.attack.attackers import ALL
-    from sfumato.study.groups import ATTACKERS
-
-    if attacker is not None and attacker not in ATTACKERS:
-        raise StudyError(f'unknown attacker "{attacker}"', expected="an attacker", remedy=nearest(attacker, ATTACKERS))
+    if attacker is not None and attacker not in members.ATTACKERS:
+        raise StudyError(
+            f'unknown attacker "{attacker}"', expected="an attacker", remedy=nearest(attacker, members.ATTACKERS)
+        )
     if html is not None:
         refuse_existing(html, overwrite=force)
     study = read(run)
-    everything = (attacker or settings_of(study).attack.attacker).endswith(ALL)
+    everything = (attacker or settings_of(study).attack.attacker).endswith(learners.ALL)
     columns = staying_columns(study) if everything else ()
     with Watch("seeds") as watch:
         attacks = run_attack(study, attacker, auxiliary, group, seeds, watch, columns)

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from sfumato.base.files import refuse_existing
+from sfumato.base.json_types import Json
 from sfumato.cli.show import AsJson, Force, emit, later, note, put
 from sfumato.errors import HierarchyError, InputError, counted
 
-if TYPE_CHECKING:
+with later():
     from sfumato.data.codebook import shown_values
     from sfumato.data.open import open_source
     from sfumato.data.profile import values_of
-    from sfumato.data.settings import DataSettings
+    from sfumato.data.settings import DataSettings, Role
     from sfumato.data.source import Source
     from sfumato.hierarchies import Hierarchy, load, save
     from sfumato.hierarchies.hierarchy import draw
@@ -25,19 +26,6 @@ if TYPE_CHECKING:
     from sfumato.study import read
     from sfumato.tables.compress import secret_hierarchy
     from sfumato.tables.domain import domain_of
-else:
-    shown_values = later("sfumato.data.codebook", "shown_values")
-    open_source = later("sfumato.data.open", "open_source")
-    values_of = later("sfumato.data.profile", "values_of")
-    DataSettings = later("sfumato.data.settings", "DataSettings")
-    load = later("sfumato.hierarchies", "load")
-    save = later("sfumato.hierarchies", "save")
-    draw = later("sfumato.hierarchies.hierarchy", "draw")
-    builder = later("sfumato.hierarchies.recipes", "builder")
-    recipe = later("sfumato.hierarchies.recipes", "recipe")
-    read = later("sfumato.study", "read")
-    secret_hierarchy = later("sfumato.tables.compress", "secret_hierarchy")
-    domain_of = later("sfumato.tables.domain", "domain_of")
 
 app = typer.Typer(rich_markup_mode=None, help="Check, build and show generalization hierarchies.", no_args_is_help=True)
 
@@ -128,7 +116,7 @@ def build(
 ) -> None:
     """Build a hierarchy from the values of a column, and write it as a level table."""
     refuse_existing(output, overwrite=force)
-    options: dict[str, Any] = {
+    options: Json = {
         "widths": width,
         "origin": origin,
         "bottom": bottom,
@@ -176,8 +164,6 @@ def _shown(data: Path | None, run: Path | None, column: str, tree: Hierarchy) ->
 @contextmanager
 def _discreet(run: Path | None, column: str) -> Iterator[None]:
     """Hide the values in errors about a column that the run file declares sensitive."""
-    from sfumato.data.settings import Role
-
     try:
         yield
     except HierarchyError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,7 +18,7 @@ from sfumato.cli.show import AsJson, OwnRun, Watch, command, emit, later, note, 
 from sfumato.errors import InputError, counted
 from sfumato.study.methods import METHODS
 
-if TYPE_CHECKING:
+with later():
     from sfumato.decide.offers import with_suppression
     from sfumato.decide.pick import pick
     from sfumato.methods.apply import apply_plan
@@ -27,17 +27,6 @@ if TYPE_CHECKING:
     from sfumato.release.history.ledger import Ledger
     from sfumato.release.publish import Release
     from sfumato.report.release_pages import whole_of, whole_sentences
-else:
-    with_suppression = later("sfumato.decide.offers", "with_suppression")
-    pick = later("sfumato.decide.pick", "pick")
-    apply_plan = later("sfumato.methods.apply", "apply_plan")
-    publish = later("sfumato.methods.publish", "publish")
-    verify = later("sfumato.methods.publish", "verify")
-    load_front = later("sfumato.methods.registry", "load_front")
-    system_named = later("sfumato.methods.registry", "system_named")
-    Ledger = later("sfumato.release.history.ledger", "Ledger")
-    whole_of = later("sfumato.report.release_pages", "whole_of")
-    whole_sentences = later("sfumato.report.release_pages", "whole_sentences")
 
 Accept = Annotated[
     list[str] | None,
@@ -76,13 +65,10 @@ def publish_command(
     refuse_existing_folder(output.absolute())
     front = load_front(out, run)
     if point is None and "chosen" not in front.details:
-        raise InputError(
-            "no point is given",
-            expected="--point 0, which is the only one"
-            if len(front.points) == 1
-            else f"--point with an id from 0 to {len(front.points) - 1}",
-            remedy=f"{command('pick', out)} says how to choose one",
-        )
+        last = len(front.points) - 1
+        expected = f"--point with an id from 0 to {last}" if last else "--point 0, which is the only one"
+        remedy = f"{command('pick', out)} says how to choose one"
+        raise InputError("no point is given", expected=expected, remedy=remedy)
     if suppress_below is not None or diversity_below is not None:
         front = with_suppression(front, 0 if point is None else point, suppress_below or 0, diversity_below or 0)
     if keep:

@@ -4,37 +4,26 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sfumato.base.files import refuse_existing, write_text
 from sfumato.cli.show import AsJson, Force, emit, later, note, put, table
-from sfumato.version import __version__
 
-if TYPE_CHECKING:
+with later():
+    from sfumato.measures.registry import K
+    from sfumato.methods.channel.optrr import OptrrSettings
     from sfumato.methods.channel.pages import paper_page
     from sfumato.methods.registry import load_front
+    from sfumato.papers import groups as reproduce
     from sfumato.papers.baselines import baselines
     from sfumato.papers.baselines_page import draw_baselines, row_cells, sentences
     from sfumato.papers.channel import Panel, reproduce_channel
     from sfumato.papers.cuts import reproduce_cuts, shown
     from sfumato.papers.lattice import Reproduced, reproduce_lattice
-    from sfumato.report.page import page
+    from sfumato.report.page import Section, page
     from sfumato.study import read
-else:
-    paper_page = later("sfumato.methods.channel.pages", "paper_page")
-    load_front = later("sfumato.methods.registry", "load_front")
-    baselines = later("sfumato.papers.baselines", "baselines")
-    draw_baselines = later("sfumato.papers.baselines_page", "draw_baselines")
-    row_cells = later("sfumato.papers.baselines_page", "row_cells")
-    sentences = later("sfumato.papers.baselines_page", "sentences")
-    reproduce_channel = later("sfumato.papers.channel", "reproduce_channel")
-    reproduce_cuts = later("sfumato.papers.cuts", "reproduce_cuts")
-    shown = later("sfumato.papers.cuts", "shown")
-    reproduce_lattice = later("sfumato.papers.lattice", "reproduce_lattice")
-    page = later("sfumato.report.page", "page")
-    read = later("sfumato.study", "read")
 
 app = typer.Typer(rich_markup_mode=None, help="Reproduce the tables of the papers.", no_args_is_help=True)
 Html = Annotated[Path | None, typer.Option("--html", help="Also write a page.")]
@@ -98,9 +87,10 @@ def _refuse_existing(html: Path | None, force: bool) -> None:
         refuse_existing(html, overwrite=force)
 
 
-def _write_page(html: Path | None, force: bool, **about: object) -> None:
+def _write_page(html: Path | None, force: bool, title: str, heads: list[str], rows: list[list[str]], lead: str) -> None:
     if html is not None:
-        write_text(html, page("table.html", version=__version__, **about), overwrite=force)
+        section = Section("", heads=heads, rows=rows, label=title)
+        write_text(html, page("sections.html", title=title, lead=lead, sections=[section]), overwrite=force)
 
 
 CUTS_LEAD = (
@@ -141,10 +131,7 @@ def channel(
     as_json: AsJson = False,
 ) -> None:
     """Figures 4 and 5 of the OptRR paper: Warner, OptRR, square matrices, and the certified bound."""
-    from sfumato.methods.channel.optrr import OptrrSettings
-
     generations = generations or OptrrSettings.generations
-
     _refuse_existing(html, force)
     reproduced = list(
         reproduce_channel(generations, sweeps, seed, progress=lambda done, total: note(f"panel {done} of {total}"))
@@ -225,8 +212,6 @@ def groups(
     as_json: AsJson = False,
 ) -> None:
     """The numbers of the group anonymity paper; its experiment on Hawaii and on a synthetic census."""
-    from sfumato.papers import groups as reproduce
-
     _refuse_existing(html, force)
     rows = reproduce.golden_rows()
     lines = [] if data is None else reproduce.hawaii_lines(data, range(1, seeds + 1), note)
@@ -279,8 +264,6 @@ def baselines_command(
     as_json: AsJson = False,
 ) -> None:
     """Compare with Mondrian, Datafly and the best node of the lattice: what each kind of recoding costs."""
-    from sfumato.measures.registry import K
-
     if output is not None:
         refuse_existing(output, overwrite=force)
     fronts = [load_front(folder) for folder in front or []]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from sfumato.base.files import refuse_existing
+from sfumato.base.json_types import Json
 from sfumato.base.text import number, percent
 from sfumato.cli.show import (
     AsJson,
@@ -22,6 +23,7 @@ from sfumato.cli.show import (
     command,
     counted_plans,
     emit,
+    given,
     later,
     note,
     put,
@@ -31,11 +33,13 @@ from sfumato.cli.show import (
 from sfumato.errors import InputError, StudyError
 from sfumato.study.methods import ALGORITHMS, METHODS, USUAL, WITH_PROBLEMS, listed
 
-if TYPE_CHECKING:
+with later():
     from sfumato.auditing.uniqueness import identifying_sentence, released_alone
     from sfumato.base.settings import parse_toml
+    from sfumato.decide import floor as bound
     from sfumato.decide.floor import floor_levels, ratios, why_not, with_floor
     from sfumato.front import Front, compare_fronts
+    from sfumato.measures.registry import K
     from sfumato.methods.local.floor import check_front, refuse_unpriced
     from sfumato.methods.publish import draw
     from sfumato.methods.registry import load_front, system_named
@@ -43,27 +47,6 @@ if TYPE_CHECKING:
     from sfumato.methods.search import foresee, run_search
     from sfumato.prediction import compared, predict
     from sfumato.study import SearchSettings, Study, read
-else:
-    identifying_sentence = later("sfumato.auditing.uniqueness", "identifying_sentence")
-    released_alone = later("sfumato.auditing.uniqueness", "released_alone")
-    parse_toml = later("sfumato.base.settings", "parse_toml")
-    floor_levels = later("sfumato.decide.floor", "floor_levels")
-    ratios = later("sfumato.decide.floor", "ratios")
-    why_not = later("sfumato.decide.floor", "why_not")
-    with_floor = later("sfumato.decide.floor", "with_floor")
-    compare_fronts = later("sfumato.front", "compare_fronts")
-    check_front = later("sfumato.methods.local.floor", "check_front")
-    refuse_unpriced = later("sfumato.methods.local.floor", "refuse_unpriced")
-    draw = later("sfumato.methods.publish", "draw")
-    load_front = later("sfumato.methods.registry", "load_front")
-    system_named = later("sfumato.methods.registry", "system_named")
-    Run = later("sfumato.methods.run", "Run")
-    foresee = later("sfumato.methods.search", "foresee")
-    run_search = later("sfumato.methods.search", "run_search")
-    compared = later("sfumato.prediction", "compared")
-    predict = later("sfumato.prediction", "predict")
-    SearchSettings = later("sfumato.study", "SearchSettings")
-    read = later("sfumato.study", "read")
 
 MOST_ROWS = 40
 SYSTEMS = listed(tuple(METHODS))
@@ -72,7 +55,7 @@ ALGORITHM_HELP = "; for ".join(
 )
 
 
-def search(
+def search_command(
     run: Annotated[Path, typer.Argument(help="The run file.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A new folder for the front.")] = None,
     algorithm: Annotated[str | None, typer.Option(help=f"{ALGORITHM_HELP}.")] = None,
@@ -107,8 +90,7 @@ def search(
     if output is not None and not output.absolute().parent.is_dir():
         raise InputError(f"there is no folder {output.absolute().parent}", expected="an existing folder to write to")
     state = None if output is None else output.absolute().parent / f".{output.name}.state"
-    changed = {"algorithm": algorithm, "threads": threads, "evaluations": evaluations}
-    changed = {name: value for name, value in changed.items() if value is not None}
+    changed = given(algorithm=algorithm, threads=threads, evaluations=evaluations)
     study = _with_options(read(run).with_values(_settings(setting or ())), system, problem, max_suppression)
     study = study.with_search(**changed) if changed else study
     study = study if seed is None else study.with_seed(seed)
@@ -126,14 +108,8 @@ def search(
         emit(front.as_dict() | {"met": verdict.met, "sentences": list(verdict.sentences)} | policy)
     else:
         _print(front)
-        if foreseen is not None and (text := foreseen.sentence()):
-            note(text)
-        for sentence in verdict.sentences:
-            note(sentence)
-        _warn_identifying(front)
-        if output is not None:
-            then = command("publish", output, "--point", "ID", "-o", "release")
-            note(f"front: {output}. Next: {command('map', output)}, then {then}")
+        foresight = "" if foreseen is None else foreseen.sentence()
+        _print_next(front, [*filter(None, [foresight]), *verdict.sentences], output)
     unfinished = state is not None and state.exists()
     more = f". {same_command('--resume')} continues it" if unfinished else ""
     if watch.interrupted:
@@ -145,19 +121,23 @@ def search(
     return 0 if verdict.met else 3
 
 
-def _warn_identifying(front: Front) -> None:
-    """Name the columns that make `publish` refuse a release of any point."""
-    if not (front.recodes or METHODS[front.system].by_record):
-        return  # what else goes into the file is said when it is published
-    limit = front.study.policy.identifying
-    for one in released_alone(front.study):
-        note(f"warning: publish will refuse this (rule identifying): {identifying_sentence(one, limit)}")
+def _print_next(front: Front, sentences: Sequence[str], output: Path | None) -> None:
+    """Print sentences on a front, the columns that make `publish` refuse any of its points, and commands to go on."""
+    for sentence in sentences:
+        note(sentence)
+    if front.recodes or METHODS[front.system].by_record:  # what else goes into the file is said when it is published
+        limit = front.study.policy.identifying
+        for one in released_alone(front.study):
+            note(f"warning: publish will refuse this (rule identifying): {identifying_sentence(one, limit)}")
+    if output is not None:
+        then = command("publish", output, "--point", "ID", "-o", "release")
+        note(f"front: {output}. Next: {command('map', output)}, then {then}")
 
 
-def _settings(given: Sequence[str]) -> list[tuple[tuple[str, ...], Any]]:
+def _settings(texts: Sequence[str]) -> list[tuple[tuple[str, ...], Any]]:
     """Return the settings that a command line gives as SECTION.KEY=VALUE, where the value is TOML or plain text."""
     settings = []
-    for text in given:
+    for text in texts:
         key, equals, value = text.partition("=")
         parts = key.strip().split(".")
         if not equals or not all(parts):
@@ -170,14 +150,12 @@ def _settings(given: Sequence[str]) -> list[tuple[tuple[str, ...], Any]]:
     return settings
 
 
-def compare(
+def compare_command(
     one: Annotated[Path, typer.Argument(help="The folder of a front.")],
     two: Annotated[Path, typer.Argument(help="The folder of another.")],
     as_json: AsJson = False,
 ) -> None:
     """Compare two fronts: hypervolume, who dominates whom, and how far each is from a floor that one of them has."""
-    from sfumato.decide.floor import BELOW
-
     fronts = load_front(one), load_front(two)
     comparison = compare_fronts(*fronts)
     floors = [_ratios(front, fronts) for front in fronts]
@@ -191,7 +169,9 @@ def compare(
         ["also in the other", str(comparison.shared), str(comparison.shared)],
     ]
     if any(floors):
-        rows.append([f"loss / floor ({BELOW})", *("–" if p is None else f"{p[0]:.2f} to {p[1]:.2f}" for p in floors)])
+        rows.append(
+            [f"loss / floor ({bound.BELOW})", *("–" if p is None else f"{p[0]:.2f} to {p[1]:.2f}" for p in floors)]
+        )
     table("Two fronts", ["", str(one), str(two)], rows, right={1, 2})
 
 
@@ -201,7 +181,7 @@ def _ratios(front: Front, fronts: tuple[Front, Front]) -> tuple[float, float] | 
     return ratios(front, floor_levels(holding[0])) if holding else None
 
 
-def draw_map(
+def map_command(
     folder: Annotated[Path, typer.Argument(help="The folder of a front.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The page to write [map.html in the folder].")
@@ -232,7 +212,7 @@ def draw_map(
 
 def _with_options(study: Study, system: str | None, problem: int | None, max_suppression: float | None) -> Study:
     """Return the study with another method, problem or limit."""
-    settings: dict[str, Any] = {} if max_suppression is None else {"max_suppression": max_suppression}
+    settings: Json = {} if max_suppression is None else {"max_suppression": max_suppression}
     if problem is not None:
         named = system or (study.system if "system" in study.search.model_fields_set else WITH_PROBLEMS)
         if named != WITH_PROBLEMS:
@@ -284,7 +264,7 @@ def predict_command(
     as_json: AsJson = False,
 ) -> None:
     """Predict rows, distinct tuples, evaluations, processor time and memory of a run, stage by stage."""
-    happened: dict[str, Any] | None = None
+    happened: Json | None = None
     if against is not None:
         happened = load_front(against).as_dict()
     predicted = predict(read(run)).as_dict()
@@ -318,8 +298,6 @@ def floor_command(
     as_json: AsJson = False,
 ) -> None:
     """Check the floor of a saved front from its prices, without the code that searched for them."""
-    from sfumato.measures.registry import K
-
     front = load_front(folder, run)
     refuse_unpriced(front)  # before the table is read
     proven = check_front(front, front.study.table())

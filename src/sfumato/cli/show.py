@@ -6,6 +6,7 @@ there the first Ctrl-C ends the work. Printed commands can be pasted into a shel
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import json
 import re
@@ -15,7 +16,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -23,6 +24,7 @@ from typing import Annotated, Any, Self
 
 import typer
 
+from sfumato.base.json_types import Json
 from sfumato.base.progress import Stage, active
 from sfumato.errors import SfumatoWarning
 
@@ -35,22 +37,55 @@ STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists; never an input of the command.")]
 
 
-def later(module: str, name: str) -> Callable[..., Any]:
-    """Return a function that imports a function or class when it is first called, and calls it.
+class _Waiting:
+    """A module whose import waits, or a name of that module."""
 
-    Pages of help need the options of a command alone, so they do not wait for compilers and databases.
+    def __init__(self, module: str, name: str = "") -> None:
+        self._module, self._name = module, name
 
-    >>> later("math", "sqrt")(9)
+    def _found(self) -> Any:
+        module = importlib.import_module(self._module)
+        # A name that a package lacks is that of a module in it.
+        return getattr(module, self._name, None) or importlib.import_module(f"{self._module}.{self._name}")
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return self._found()(*given, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._found(), name) if self._name else _Waiting(self._module, name)
+
+
+@contextmanager
+def later() -> Iterator[None]:
+    """Let the imports of the block wait until a function from them is called, or an attribute of a class is read.
+
+    A page of help needs the options of a command alone, so it does not wait for compilers and databases.
+
+    >>> with later():
+    ...     from math import sqrt
+    >>> sqrt(9)
     3.0
     """
+    namespace: Any = builtins
+    before = namespace.__import__
+    namespace.__import__ = lambda module, *_: _Waiting(module)
+    try:
+        yield
+    finally:
+        namespace.__import__ = before
 
-    def call(*given: Any, **named: Any) -> Any:
-        return getattr(importlib.import_module(module), name)(*given, **named)
 
-    return call
-
+with later():
+    from rich import console as consoles
+    from rich import table as tables
+    from rich import text as texts
 
 WIDTH = 160  # letters of a line where the output is not a terminal
+
+
+def given(**options: object) -> Json:
+    """Return the options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def shown(text: str) -> str:
@@ -62,7 +97,7 @@ def shown(text: str) -> str:
     return STEERING.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
-def emit(record: dict[str, Any]) -> None:
+def emit(record: Json) -> None:
     """Print JSON; an infinite number raises, because JSON has none."""
     readable = (sys.stdout.encoding or "").lower() in ("utf-8", "utf8")
     text = json.dumps(record, ensure_ascii=not readable, allow_nan=False)
@@ -101,10 +136,6 @@ def table(title: str, columns: list[str], rows: list[list[str]], right: set[int]
     if not sys.stdout.isatty() and (lines := _aligned([columns, *rows], right or set())):
         print("\n".join([shown(title), *lines, ""]))
         return
-    from rich import console as consoles
-    from rich import table as tables
-    from rich import text as texts
-
     drawn = tables.Table(header_style="dim", box=None, pad_edge=False)
     for number, name in enumerate(columns):
         drawn.add_column(

@@ -12,7 +12,7 @@ from typing import Self
 import duckdb
 import pyarrow
 
-from sfumato.base.arrays import arrow_table
+from sfumato.base.arrow import arrow_table
 from sfumato.base.files import Scratch, new_file, sweep
 from sfumato.base.progress import Recorder, active
 from sfumato.data.csv import NATIVE_ENCODINGS, not_in_encoding

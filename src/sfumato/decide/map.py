@@ -203,7 +203,8 @@ def map_figure(
     return figure(
         traces,
         {"title": "information loss, %", "range": [-2, 102]},
-        {"title": measure.about.title, "type": measure.about.scale} | ({"dtick": 1} if measure.about.scale == "log" else {}),
+        {"title": measure.about.title, "type": measure.about.scale}
+        | ({"dtick": 1} if measure.about.scale == "log" else {}),
         "map",
         height=480,
     )

@@ -17,8 +17,9 @@ from typing import Any, overload
 import numpy as np
 
 from sfumato.base.arrays import Counts64, Floats
+from sfumato.base.arrow import read_numbers, write_numbers
 from sfumato.base.files import new_folder
-from sfumato.base.formats import json_lines, read_json, read_numbers, write_numbers
+from sfumato.base.formats import json_lines, read_json
 from sfumato.base.notebook import ACCENT, SECOND, card, plotly_figure, points_picture, short, to_frame
 from sfumato.base.text import percent
 from sfumato.base.trust import note_input, seal

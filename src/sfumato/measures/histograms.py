@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.base.arrays import Codes, Counts64, Floats, Index, array_of, arrow_table
+from sfumato.base.arrays import Codes, Counts64, Floats, Index
+from sfumato.base.arrow import MAX_ROWS, array_of, arrow_table, read_parquet
 from sfumato.base.compiled import compiled
-from sfumato.base.formats import MAX_ROWS, read_parquet
 from sfumato.errors import DataError
 from sfumato.measures.classes import EXEMPT, Masks, diversity, folded, sensitive_masks
 from sfumato.measures.kernels import Packing, class_index

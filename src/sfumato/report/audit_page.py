@@ -12,11 +12,11 @@ from markupsafe import Markup
 
 from sfumato.auditing.audit import Audit, Figure
 from sfumato.base.text import number, percent
+from sfumato.measures.classes import ClassTable
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import GENERAL_LOSS, headlines, measure
 from sfumato.measures.units import texts_of
-from sfumato.report.page import ACCENT, SECOND, figure, page, scatter
-from sfumato.version import __version__
+from sfumato.report.page import ACCENT, NUMBER, SECOND, WHY, Section, figure, page, scatter
 
 
 def figures_of(values: Mapping[str, float]) -> str:
@@ -38,6 +38,14 @@ def shown(measure: Measure, value: float | None) -> str:
     return percent(value) if value is not None and measure.about.unit == "share" else number(value)
 
 
+SIZES = (
+    "Number of records by the size of their class ({}s with equal quasi-identifiers). Records in small classes, on the "
+    "left, are at risk."
+)
+AT_RISK = (
+    "The share of records whose prosecutor risk is at least the given value: the probability that someone who knows a "
+    "person's quasi-identifiers, and that the person is in the table, finds the right record."
+)
 BINS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, 499), (500, 999), (1000, None))
 
 
@@ -50,49 +58,56 @@ def audit_page(audit: Audit, name: str) -> str:
         if measure.about.headline is not None and figures[measure.name].value is not None
     ]
     groups = [
-        {
-            "title": title,
-            "mean": noun if kind == "privacy" else "record",
-            "rows": [_row(one, noun) for one in figures.values() if one.measure.kind == kind],
-        }
+        Section(
+            title,
+            heads=["measure", "better", "value", f"mean per {noun if kind == 'privacy' else 'record'}", "what it says"],
+            rows=[_cells(one, noun == "person") for one in figures.values() if one.measure.kind == kind],
+            kinds=["", "", NUMBER, NUMBER, WHY],
+        )
         for kind, title in (("privacy", "Disclosure"), ("loss", "Loss"))
     ]
-    contributions = [
-        {
-            "column": c.column,
-            "unique": percent(c.uniques),
-            "matches": percent(c.marketer_risk),
-            "smallest": number(c.k_without),
-        }
-        for c in sorted(audit.contributions, key=lambda c: -c.marketer_risk)
-    ]
+    contributions = Section(
+        "Contribution of each quasi-identifier to the risk",
+        ["How much the risk falls if a quasi-identifier is left out."],
+        heads=["column", f"unique {noun}s", "correct matches", "k without it"],
+        rows=[
+            [c.column, f"−{percent(c.uniques)}", f"−{percent(c.marketer_risk)}", number(c.k_without)]
+            for c in sorted(audit.contributions, key=lambda c: -c.marketer_risk)
+        ],
+        kinds=["", NUMBER, NUMBER, NUMBER],
+        label="Contribution of each quasi-identifier",
+    )
+    held = f"{int(audit.classes.kept.sum()):,} classes of {', '.join(audit.classes.table.columns)}"
     return page(
-        "audit.html",
+        "sections.html",
         title="Disclosure audit",
-        name=name,
-        holds=audit.holds,
-        noun=noun,
-        classes=f"{int(audit.classes.kept.sum()):,}",
-        columns=audit.classes.table.columns,
+        lead=f"{name}: {audit.holds} in {held}.",
         tiles=tiles,
         notes=audit.notes,
-        sizes=sizes_figure(audit),
-        curve=curve_figure(audit),
-        groups=groups,
-        contributions=contributions,
-        version=__version__,
+        sections=[
+            Section("Sizes of the classes", [SIZES.format(noun)], sizes_figure(audit)),
+            Section("Records at risk", [AT_RISK], curve_figure(audit)),
+            *groups,
+            contributions,
+        ],
     )
+
+
+def records_by_size(classes: ClassTable) -> dict[str, int]:
+    """Return the number of records by the size of their class, in bins."""
+    size, rows = classes.size[classes.kept], classes.rows[classes.kept]
+    return {
+        str(low) if high == low else f"{low}+" if high is None else f"{low}–{high}": int(
+            rows[(size >= low) & (size <= (high or size.max(initial=1)))].sum()
+        )
+        for low, high in BINS
+    }
 
 
 def sizes_figure(audit: Audit) -> Markup:
     """Return the records by the size of their class, in bins of increasing width."""
-    kept = audit.classes.kept
-    size, rows = audit.classes.size[kept], audit.classes.rows[kept]
-    labels, records = [], []
-    for low, high in BINS:
-        inside = (size >= low) & (size <= (high if high is not None else size.max()))
-        labels.append(str(low) if high == low else f"{low}+" if high is None else f"{low}–{high}")
-        records.append(int(rows[inside].sum()))
+    sizes = records_by_size(audit.classes)
+    labels, records = list(sizes), list(sizes.values())
     used = max((class_size for class_size, count in enumerate(records) if count), default=0) + 1
     colours = [SECOND if low < 5 else ACCENT for low, _ in BINS]
     bars = {
@@ -122,15 +137,12 @@ def curve_figure(audit: Audit) -> Markup:
         hovertemplate="risk ≥ %{x:.3f}: %{y:.1f} % of records<extra></extra>",
     )
     return figure(
-        [line],
-        {"title": "prosecutor risk", "range": [0, 1.02]},
-        {"title": "% of records", "range": [0, 103]},
-        "curve",
+        [line], {"title": "prosecutor risk", "range": [0, 1.02]}, {"title": "% of records", "range": [0, 103]}, "curve"
     )
 
 
-def _row(figure: Figure, noun: str) -> dict[str, str]:
-    measure, persons = figure.measure, noun == "person"
+def _cells(figure: Figure, persons: bool) -> list[str]:
+    measure = figure.measure
     columns = figure.columns or {}
     detail = "; ".join(f"{name} {number(value)}" for name, value in columns.items()) if len(columns) > 1 else ""
     says = (
@@ -139,10 +151,4 @@ def _row(figure: Figure, noun: str) -> dict[str, str]:
         else texts_of(measure, persons).sentence + (f" ({detail})" if detail else "")
     )
     better = "more" if measure.direction == "max" else "less"
-    return {
-        "title": texts_of(measure, persons).title,
-        "better": better,
-        "value": number(figure.value),
-        "mean": number(figure.mean),
-        "says": says,
-    }
+    return [texts_of(measure, persons).title, better, number(figure.value), number(figure.mean), says]

@@ -24,7 +24,7 @@ from sfumato.measures.classes import margins_of
 from sfumato.measures.registry import GENERAL_LOSS, known_measures, measure
 from sfumato.plans.recodings import ColumnRecoding
 from sfumato.report.audit_page import figures_of
-from sfumato.report.page import ACCENT, SECOND, Trace, scatter
+from sfumato.report.page import ACCENT, SECOND, Trace, figure, scatter
 from sfumato.tables.domain import Domain
 from sfumato.tables.frequency import FrequencyTable
 
@@ -56,9 +56,6 @@ def panel_figure(
 
     `across` is the share of the width between columns, `down` the pixels between rows.
     """
-    import plotly.graph_objects as go
-    import plotly.io
-
     columns = max(len(row) for row in rows)
     height = len(rows) * row_height + 34 + bottom
     gap = down / (len(rows) * row_height) if len(rows) > 1 else 0.0
@@ -88,20 +85,9 @@ def panel_figure(
             if panel.title:
                 spot = {"x": left, "y": top, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
                 layout["annotations"].append(spot | {"text": panel.title, "showarrow": False, "font": {"size": 13}})
-    drawn = go.Figure(data=traces)
-    drawn.update_layout(
-        template="none",
-        font={"family": "system-ui, sans-serif", "size": 12, "color": INK},
-        margin={"l": 64, "r": 16, "t": 34, "b": bottom},
-        height=height,
-        showlegend=legend,
-        bargap=0.0,
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        **layout,
-    )
-    config = {"displayModeBar": False, "responsive": True}
-    return Markup(plotly.io.to_html(drawn, include_plotlyjs=False, full_html=False, div_id=name, config=config))
+    layout |= {"font": {"family": "system-ui, sans-serif", "size": 12, "color": INK}, "bargap": 0.0, "legend": None}
+    layout |= {"margin": {"l": 64, "r": 16, "t": 34, "b": bottom}, "showlegend": legend}
+    return figure(traces, {}, {}, name, height, **layout)
 
 
 def _titled(axis: Trace) -> Trace:

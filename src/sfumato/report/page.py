@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -21,8 +22,26 @@ from sfumato.version import __version__
 
 Trace = dict[str, Any]  # a trace, an axis or a shape, as plotly describes it
 
+NUMBER, WHY = "number", "why"  # kinds of columns: aligned to the right, and in small print
 ACCENT = "#0b6e75"
 SECOND = "#c8553d"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page: its title, its sentences, and a figure or a table.
+
+    The columns of a table are of some `kinds`, its `label` is for readers of a screen, and one row may be marked.
+    """
+
+    title: str
+    sentences: Sequence[str] = ()
+    figure: Markup | None = None
+    heads: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    kinds: Sequence[str] = ()
+    label: str = ""
+    marked: int | None = None
 
 
 def _whole(value: Any) -> Any:
@@ -51,7 +70,7 @@ def _templates() -> jinja2.Environment:
 
 def page(template: str, **values: Any) -> str:
     """Fill a template. A page with figures contains plotly's script from its wheel once."""
-    return _templates().get_template(template).render(plotly=_script(), **values)
+    return _templates().get_template(template).render({"plotly": _script(), "version": __version__} | values)
 
 
 @cache
@@ -77,19 +96,11 @@ def scatter(
     } | style
 
 
-def figure(traces: list[Trace], x: Trace, y: Trace, name: str, height: int = 340) -> Markup:
-    """Return one plotly figure as HTML, in the page's colours."""
-    import plotly.io
-
-    drawn = plotly_figure(traces, x, y, height)
-    html = plotly.io.to_html(
-        drawn,
-        include_plotlyjs=False,
-        full_html=False,
-        div_id=name,
-        config={"displayModeBar": False, "responsive": True},
-    )
-    return Markup(html)
+def figure(traces: list[Trace], x: Trace, y: Trace, name: str, height: int = 340, **layout: Any) -> Markup:
+    """Return one plotly figure as HTML, in the page's colours. `layout` replaces parts of its layout."""
+    drawn = plotly_figure(traces, x, y, height, **layout)
+    config = {"displayModeBar": False, "responsive": True}
+    return Markup(drawn.to_html(include_plotlyjs=False, full_html=False, div_id=name, config=config))
 
 
 INK = "#1f2933"
@@ -100,26 +111,24 @@ def front_page(
 ) -> str:
     """Return the page of a front with two objectives. `columns` are further figures of each point."""
     rows = [
-        {
-            "cells": [
-                str(point.id),
-                *(number(point.values[objective.name]) for objective in front.objectives),
-                percent(point.loss),
-                *(cells[row] for cells in columns.values()),
-            ],
-            "chosen": point.id == chosen,
-        }
+        [
+            str(point.id),
+            *(number(point.values[objective.name]) for objective in front.objectives),
+            percent(point.loss),
+            *(cells[row] for cells in columns.values()),
+        ]
         for row, point in enumerate(front.points)
     ]
+    heads = ["point", *(objective.label for objective in front.objectives), "loss", *columns]
+    marked = next((row for row, point in enumerate(front.points) if point.id == chosen), None)
+    kinds = [NUMBER] * len(heads)
     return page(
-        "front.html",
+        "sections.html",
         title=title,
-        version=__version__,
         lead=f"{counted(len(front.points), 'non-dominated point')} for {counted(front.rows, 'record')}: {front.how}."
         + (f" {front.left_out_says}." if front.left_out else ""),
         picture=_picture(front, chosen, bound),
-        heads=["point", *(objective.label for objective in front.objectives), "loss", *columns],
-        rows=rows,
+        sections=[Section("The points", heads=heads, rows=rows, kinds=kinds, label="Points", marked=marked)],
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -14,11 +14,12 @@ from typing import Any
 from markupsafe import Markup
 
 from sfumato.base.formats import parse_json
+from sfumato.base.json_types import JsonRead
 from sfumato.base.text import number, percent
 from sfumato.errors import DataError, shortened
 from sfumato.measures.registry import K
 from sfumato.measures.units import in_persons
-from sfumato.report.page import page
+from sfumato.report.page import NUMBER, WHY, Section, page
 from sfumato.study.sections import policy_sentence, weaker_sentences
 from sfumato.version import __version__
 
@@ -28,7 +29,7 @@ DRAWING = ("report", "release", "methods", "study", "base")  # the folders with 
 BLOCK = re.compile(r'<script type="application/json" id="figures">(.*?)</script>', re.DOTALL)
 
 
-def json_block(content: Mapping[str, Any]) -> Markup:
+def json_block(content: JsonRead) -> Markup:
     """Return figures for machines inside a page, escaped so that they cannot close their element."""
     # A value such as "</script>" in a label would end the element, and what follows would run as a page.
     text = json.dumps(content, ensure_ascii=False, allow_nan=False)
@@ -64,7 +65,7 @@ def templates_digest() -> str:
     return sha.hexdigest()
 
 
-def dictionary_page(dictionary: Mapping[str, Any]) -> str:
+def dictionary_page(dictionary: JsonRead) -> str:
     """Return the data dictionary. Values with the same label are grouped."""
     columns = []
     for column in dictionary["columns"]:
@@ -80,18 +81,17 @@ def dictionary_page(dictionary: Mapping[str, Any]) -> str:
         columns=columns,
         left_out=dictionary["columns_left_out"],
         layout=_layout(dictionary),
-        version=__version__,
     )
 
 
-def _layout(dictionary: Mapping[str, Any]) -> str:
+def _layout(dictionary: JsonRead) -> str:
     """Return how the cells of a text file are written, if its name does not imply it."""
     return str(dictionary.get("layout", {}).get("words", ""))
 
 
 def external_page(
-    facts: Mapping[str, Any],
-    dictionary: Mapping[str, Any],
+    facts: JsonRead,
+    dictionary: JsonRead,
     notes: Sequence[str] = (),
     headline: Mapping[str, str] | None = None,
 ) -> str:
@@ -140,7 +140,6 @@ def external_page(
         notes=notes,
         columns=dictionary["columns"],
         block=json_block(facts),
-        version=__version__,
     )
 
 
@@ -154,10 +153,10 @@ def _smallest(k: int, noun: str) -> dict[str, str]:
 
 def internal(
     template: str,
-    manifest: Mapping[str, Any],
+    manifest: JsonRead,
     *,
     lead: str,
-    facts: Mapping[str, Any],
+    facts: JsonRead,
     about: Mapping[str, str] | None = None,
     **values: Any,
 ) -> str:
@@ -185,12 +184,11 @@ def internal(
         whole=whole_sentences(whole_of(manifest), manifest["dictionary"]),
         about={**described, **(about or {}), **manifest["versions"]},
         block=json_block({**block, **facts}),
-        version=__version__,
         **values,
     )
 
 
-def internal_page(manifest: Mapping[str, Any]) -> str:
+def internal_page(manifest: JsonRead) -> str:
     """Return the publisher's report of a recoding: the whole front, risk and loss before and after."""
     front, point = manifest["own"]["front"], manifest["point"]
     about = {"classes smaller than this are suppressed": str(point["suppress_below"])}
@@ -209,13 +207,13 @@ def internal_page(manifest: Mapping[str, Any]) -> str:
 
 
 def recoded_page(
-    manifest: Mapping[str, Any],
+    manifest: JsonRead,
     *,
     about: Mapping[str, str],
     how: str,
     heading: str,
     plans: Sequence[str],
-    sections: Sequence[Mapping[str, Any]] = (),
+    sections: Sequence[JsonRead] = (),
     headline: Mapping[str, str] | None = None,
 ) -> str:
     """Return the publisher's report of a file with recoded columns.
@@ -223,20 +221,9 @@ def recoded_page(
     `how` is how the front was found, and `plans` what each of its points does, under a `heading`. `sections` are titles
     with sentences, and with the rows of a table if they have one. `headline` replaces k.
     """
-    front, point, compared = manifest["own"]["front"], manifest["point"], manifest["own"]["comparison"]
-    persons = manifest["unit"]["noun"] == "person"
-    groups = [
-        {"title": title, "rows": [_measured(row, persons) for row in compared["measures"] if row["kind"] == kind]}
-        for kind, title in (("privacy", "Disclosure"), ("loss", "Loss"))
-    ]
-    small = [
-        {"size": raw["size"]}
-        | {f"{name}_{when}": f"{row[name]:,}" for name in ("classes", "records") for when, row in rows}
-        for raw, *rest in zip(compared["small_before"], compared["small_after"], strict=True)
-        for rows in [[("before", raw), ("after", rest[0])]]
-    ]
+    front, point = manifest["own"]["front"], manifest["point"]
     return internal(
-        "internal.html",
+        "release_internal.html",
         manifest,
         title="Release report",
         lead=f"{manifest['dictionary']['file']}: point {point['id']} of a front of {len(front['points'])}, "
@@ -253,22 +240,77 @@ def recoded_page(
                 "says": "loss of the whole source" if manifest["left_out"] else "loss",
             },
         ],
-        how=how,
-        heading=heading,
-        sections=[{"heads": (), "rows": ()} | dict(section) for section in sections],
-        objectives=[objective["name"] for objective in front["objectives"]],
-        points=[
-            _point(saved, front["objectives"], point["id"]) | {"plan": plan}
-            for saved, plan in zip(front["points"], plans, strict=True)
+        sections=[
+            *_compared(manifest, persons=manifest["unit"]["noun"] == "person"),
+            *(Section(**section) for section in sections),
+            _points(front, point["id"], plans, how, heading),
         ],
-        groups=groups,
-        columns=[_column(row) for row in compared["columns"]],
-        small=small,
-        persons=persons,
     )
 
 
-def left_out_tiles(manifest: Mapping[str, Any]) -> list[dict[str, str]]:
+def _compared(manifest: JsonRead, *, persons: bool) -> Iterator[Section]:
+    """Yield the figures before and after: of the measures, of each column, and of small classes."""
+    compared = manifest["own"]["comparison"]
+    before = f"Before: the {manifest['records']:,} original records."
+    yield Section(
+        "Risk and loss before and after", [f"{before} After: measured on the written file after reading it back."]
+    )
+    for kind, title in (("privacy", "Disclosure"), ("loss", "Loss")):
+        rows = [_measured(row, persons) for row in compared["measures"] if row["kind"] == kind]
+        heads = ["measure", "better", "before", "after", "what it says"]
+        yield Section(title, heads=heads, rows=rows, kinds=["", "", NUMBER, NUMBER, WHY])
+    yield Section(
+        "Column by column",
+        [
+            "Risk is how much the share of correct matches would fall if the column were left out; loss is the share "
+            "of the column's detail that is lost."
+        ],
+        heads=["column", "what was done", "risk before", "risk after", "loss"],
+        rows=[
+            [row["column"], row["done"], *(percent(row[name]) for name in ("risk_before", "risk_after", "loss"))]
+            for row in compared["columns"]
+        ],
+        kinds=["", "", NUMBER, NUMBER, NUMBER],
+    )
+    counted = " The size of a class is the number of its persons." if persons else ""
+    yield Section(
+        "Records in small classes",
+        [f"Records at the highest risk, as counts only.{counted}"],
+        heads=["class size", "classes before", "records before", "classes after", "records after"],
+        rows=[
+            [str(raw["size"]), *(f"{row[name]:,}" for row in (raw, after) for name in ("classes", "records"))]
+            for raw, after in zip(compared["small_before"], compared["small_after"], strict=True)
+        ],
+        kinds=["", *[NUMBER] * 4],
+    )
+
+
+def _points(front: JsonRead, chosen: int, plans: Sequence[str], how: str, heading: str) -> Section:
+    """Return the points of the front, with the chosen one marked."""
+    names = [objective["name"] for objective in front["objectives"]]
+    rows = [
+        [
+            "chosen" if saved["id"] == chosen else "",
+            str(saved["id"]),
+            *(number(saved["values"][name]) for name in names),
+            percent(saved["loss"]),
+            f"{saved['suppressed']:,}",
+            plan,
+        ]
+        for saved, plan in zip(front["points"], plans, strict=True)
+    ]
+    return Section(
+        "The front",
+        [f"{how} The chosen point is marked."],
+        heads=["choice", "point", *names, "loss", "suppressed", heading],
+        rows=rows,
+        kinds=["", *[NUMBER] * (len(names) + 3), WHY],
+        label="Points of the front",
+        marked=next(at for at, row in enumerate(rows) if row[0]),
+    )
+
+
+def left_out_tiles(manifest: JsonRead) -> list[dict[str, str]]:
     """Return the tile of the records that the missing rule left out, if there are any."""
     missing = manifest["left_out"]
     if not missing:
@@ -277,11 +319,11 @@ def left_out_tiles(manifest: Mapping[str, Any]) -> list[dict[str, str]]:
     return [{"value": f"{missing:,}", "says": f"records of the source left out: missing values ({share})"}]
 
 
-def _smallest_class(manifest: Mapping[str, Any]) -> str:
+def _smallest_class(manifest: JsonRead) -> str:
     return f"{manifest['unit']['noun']}s in the smallest class (k)"
 
 
-def _exempt(columns: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def _exempt(columns: Mapping[str, JsonRead]) -> dict[str, str]:
     """Return what is harmless or missing in each sensitive column, and how many records ℓ, α, β and δ leave out."""
     lines = {}
     for name, about in columns.items():
@@ -294,19 +336,19 @@ def _exempt(columns: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     return lines
 
 
-def _released_as(names: Sequence[str], dictionary: Mapping[str, Any]) -> str:
+def _released_as(names: Sequence[str], dictionary: JsonRead) -> str:
     """Return how some columns that no plan recodes are released."""
     done = {column["done"] for column in dictionary["columns"] if column["name"] in names}
     return "unchanged" if done.isdisjoint(TREATED) else "unchanged, rounded or in bands"
 
 
-def whole_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+def whole_of(manifest: JsonRead) -> JsonRead:
     """Return the uniqueness over all columns, in persons if these are counted, otherwise in records of the file."""
     counted = manifest["own"].get("persons") or {}
     return {**manifest["whole"], **counted["whole"]} if "whole" in counted else manifest["whole"]
 
 
-def whole_sentences(whole: Mapping[str, Any], dictionary: Mapping[str, Any]) -> list[str]:
+def whole_sentences(whole: JsonRead, dictionary: JsonRead) -> list[str]:
     """Return what a publisher should know of all columns: uniqueness, and columns that no figure includes."""
     everything, uncounted = whole["all_columns"], whole["columns_in_no_figure"]
     sentences = [
@@ -331,33 +373,13 @@ def shown_share(share: float | str) -> str:
     return share if isinstance(share, str) else percent(share)
 
 
-def _figure(entry: Mapping[str, Any]) -> str:
+def _figure(entry: JsonRead) -> str:
     return "∞" if entry["value"] is None else number(entry["value"])
 
 
-def _measured(row: Mapping[str, Any], persons: bool) -> dict[str, str]:
+def _measured(row: JsonRead, persons: bool) -> list[str]:
     reason = row["after"].get("reason")
     shown = in_persons if persons and row["kind"] == "privacy" else str
     says = shown(row["sentence"]) + (f" ({reason[0].upper()}{reason[1:]}.)" if reason else "")
-    return {
-        "title": shown(row["title"]),
-        "better": row["better"],
-        "before": "–" if row["before"] is None else _figure(row["before"]),
-        "after": _figure(row["after"]),
-        "says": says,
-    }
-
-
-def _column(row: Mapping[str, Any]) -> dict[str, str]:
-    shares = {name: percent(row[name]) for name in ("risk_before", "risk_after", "loss")}
-    return {"column": row["column"], "done": row["done"]} | shares
-
-
-def _point(saved: Mapping[str, Any], objectives: Sequence[Mapping[str, Any]], chosen: int) -> dict[str, Any]:
-    return {
-        "id": saved["id"],
-        "chosen": saved["id"] == chosen,
-        "figures": [number(saved["values"][objective["name"]]) for objective in objectives],
-        "loss": percent(saved["loss"]),
-        "suppressed": f"{saved['suppressed']:,}",
-    }
+    before = "–" if row["before"] is None else _figure(row["before"])
+    return [shown(row["title"]), row["better"], before, _figure(row["after"]), says]

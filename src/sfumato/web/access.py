@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import html
-import json
 import os
 import secrets
 import time
@@ -25,7 +24,9 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from fastapi import Request, Response
+from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.routing import APIRoute
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -113,19 +114,19 @@ MOST = 32 << 20  # bytes: a hierarchy of some hundred thousand values
 UPLOADS = "/api/uploads/"  # a table has its own limit
 
 
-class BodyError(HTTPException):
-    """A body that is refused, as {what, expected, try}."""
+TOO_LARGE = {
+    "what": f"the request is larger than {MOST >> 20} MB",
+    "expected": "a smaller request",
+    "try": "upload a table as a file",
+}
 
-    def __init__(self, status: int, what: str, expected: str, remedy: str = "") -> None:
-        super().__init__(status, what)
-        self.error = {"what": what, "expected": expected, "try": remedy}
 
+class RefusedError(HTTPException):
+    """A request that is refused, with its HTTP status and why: {what, expected, try}."""
 
-def too_large() -> BodyError:
-    """Return the error of a body beyond the limit."""
-    return BodyError(
-        413, f"the request is larger than {MOST >> 20} MB", "a smaller request", "upload a table as a file"
-    )
+    def __init__(self, status: int, error: dict[str, str]) -> None:
+        super().__init__(status, error["what"])
+        self.error = error
 
 
 def announced_too_large(scope: Scope, headers: dict[str, str]) -> bool:
@@ -145,7 +146,7 @@ def limited(scope: Scope, receive: Receive) -> Receive:
         message = await receive()
         size += len(message.get("body", b""))
         if size > MOST:
-            raise too_large()
+            raise RefusedError(413, TOO_LARGE)
         return message
 
     return counted
@@ -175,11 +176,10 @@ def strict_json(raw: bytes) -> Any:
     try:
         parsed = parse_json(raw, "the request", expected="JSON in UTF-8")
     except DataError as error:
-        raise BodyError(422, error.what, error.expected) from None
-    if b"\\u0000" in raw or b"\0" in raw:
-        for word in _texts(parsed):
-            if "\0" in word:
-                raise BodyError(422, "the request contains text that cannot be stored", "text in UTF-8 without NUL")
+        raise RefusedError(422, error.as_dict()) from None
+    if (b"\\u0000" in raw or b"\0" in raw) and any("\0" in word for word in _texts(parsed)):
+        what = "the request contains text that cannot be stored"
+        raise RefusedError(422, {"what": what, "expected": "text in UTF-8 without NUL", "try": ""})
     return parsed
 
 
@@ -235,30 +235,27 @@ class Gate:
             return  # no websockets here
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         reason = self._refused(scope, headers)
+        answer: Response | None = None
         if reason is not None:
-            await _answer(send, 403, reason)
-            return
-        if announced_too_large(scope, headers):
-            error = too_large().error
-            await _answer(send, 413, error["what"], error["try"])
-            return
-        if not (_public(scope) or self._session(headers) or self._ticket(scope)):
+            answer = _refusal(403, reason)
+        elif announced_too_large(scope, headers):
+            answer = _refusal(413, TOO_LARGE["what"], TOO_LARGE["try"])
+        elif not (_public(scope) or self._session(headers) or self._ticket(scope)):
+            answer = _refusal(401, "this needs the secret of a session", "exchange a key for one at /api/session")
             if headers.get("sec-fetch-mode") == "navigate":
-                await _send(send, 401, {"content-type": "text/html; charset=utf-8"}, USED.encode())
-            else:
-                await _answer(send, 401, "this needs the secret of a session", "exchange a key for one at /api/session")
-            return
+                answer = HTMLResponse(USED, 401)
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                own = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [
-                    *message["headers"],
-                    *((n.encode(), v.encode()) for n, v in HEADERS.items() if n.encode() not in own),
-                ]
+                added = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    added.setdefault(name, value)
             await send(message)
 
-        await self.app(scope, limited(scope, receive), guarded)
+        if answer is None:
+            await self.app(scope, limited(scope, receive), guarded)
+        else:
+            await answer(scope, receive, guarded)
 
     def _refused(self, scope: Scope, headers: dict[str, str]) -> str | None:
         """Return why a request is refused whatever its session is: another name of this machine, or another page."""
@@ -289,13 +286,5 @@ def _public(scope: Scope) -> bool:
     return method == "POST" and path in (START, SESSION)
 
 
-async def _answer(send: Send, status: int, what: str, remedy: str = "") -> None:
-    body = json.dumps({"error": {"what": what, "expected": "", "try": remedy}}).encode()
-    await _send(send, status, {"content-type": "application/json"}, body)
-
-
-async def _send(send: Send, status: int, headers: dict[str, str], body: bytes) -> None:
-    both: dict[str, Any] = {**HEADERS, **headers, "content-length": str(len(body))}
-    raw = [(name.encode(), value.encode()) for name, value in both.items()]
-    await send({"type": "http.response.start", "status": status, "headers": raw})
-    await send({"type": "http.response.body", "body": body})
+def _refusal(status: int, what: str, remedy: str = "") -> JSONResponse:
+    return JSONResponse({"error": {"what": what, "expected": "", "try": remedy}}, status)

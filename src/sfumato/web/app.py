@@ -21,9 +21,10 @@ from starlette.types import ASGIApp, Scope
 
 from sfumato.errors import SfumatoError
 from sfumato.version import __version__
-from sfumato.web.access import BodyError, Gate, Keys
-from sfumato.web.jobs import Jobs, RefusedError, WorkerPool
-from sfumato.web.routes import front, release, study
+from sfumato.web.access import Gate, Keys, RefusedError
+from sfumato.web.jobs import Jobs, WorkerPool
+from sfumato.web.routes import PARTS
+from sfumato.web.routes import page as start
 from sfumato.web.schema import explained
 from sfumato.web.worker import status_of
 from sfumato.web.workspace import KEPT_SECONDS, Places, Trash
@@ -80,19 +81,9 @@ def make_app(places: Places, options: Options | None = None) -> FastAPI:
     app.state.places, app.state.limits = places, limits
     app.state.keys = Keys(places.work)
     app.state.turns = defaultdict(asyncio.Lock)  # changes of one study are made one after another
-    for router in (
-        study.enter_router,
-        study.open_router,
-        study.declare_router,
-        front.search_router,
-        front.explore_router,
-        release.publish_router,
-        front.other_router,
-        release.replay_router,
-    ):
-        app.include_router(router, prefix="/api")
-    app.include_router(study.page)
-    app.add_exception_handler(RefusedError, _refused)
+    for part in PARTS:
+        app.include_router(part, prefix="/api")
+    app.include_router(start)
     app.add_exception_handler(SfumatoError, _mistaken)
     app.add_exception_handler(OSError, _mistaken)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -119,11 +110,6 @@ async def _keep(pool: WorkerPool, trash: Trash) -> None:
         trash.empty(older=KEPT_SECONDS)
 
 
-async def _refused(_: Request, error: Exception) -> JSONResponse:
-    raised: Any = error
-    return JSONResponse({"error": raised.error}, raised.status)
-
-
 async def _mistaken(_: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"error": explained(error)}, status_of(error))
 
@@ -138,7 +124,7 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
 
 async def _plain(_: Request, error: Exception) -> JSONResponse:
     raised: Any = error
-    if isinstance(error, BodyError):
+    if isinstance(error, RefusedError):
         return JSONResponse({"error": error.error}, error.status_code)
     said = {
         "what": str(raised.detail),

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.base.files import new_folder, write_text
+from sfumato.base.json_types import Json
 from sfumato.errors import InputError
+from sfumato.web.access import RefusedError
 from sfumato.web.workspace import Places, new_id, read_json, write_json
 
 LINE = 1 << 28  # the longest answer, in bytes
@@ -24,12 +26,17 @@ PATIENCE = 300.0  # seconds until a question is given up
 IDLE = 180.0  # seconds after which an idle worker is stopped
 
 
-class RefusedError(Exception):
-    """An error reported by a worker, with its HTTP status."""
-
-    def __init__(self, status: int, error: dict[str, str]) -> None:
-        super().__init__(error["what"])
-        self.status, self.error = status, error
+GONE = {
+    "what": "the worker stopped unexpectedly",
+    "expected": "an answer; a new worker is available",
+    "try": "try again; if it fails again, the table may need more memory: sfumato serve --memory 16",
+}
+SLOW = {"what": f"no answer within {PATIENCE:.0f} seconds", "expected": "a quick answer", "try": "a smaller table"}
+INTERRUPTED = {
+    "what": "the server stopped while this job ran",
+    "expected": "a job that completes",
+    "try": "run it again; a search that recodes the table or suppresses cells continues from where it was",
+}
 
 
 class Worker:
@@ -41,14 +48,14 @@ class Worker:
         self.used = time.monotonic()
         self._process: asyncio.subprocess.Process | None = None
 
-    async def ask(self, call: str, given: dict[str, Any]) -> Any:
+    async def ask(self, call: str, given: Json) -> Any:
         """Ask, and wait for the answer."""
         async with self.lock:
             try:
                 answer = await asyncio.wait_for(self._exchange(call, given), PATIENCE)
             except TimeoutError:
                 await self.close()
-                raise RefusedError(504, _slow()) from None
+                raise RefusedError(504, SLOW) from None
             except BaseException:  # a client that goes away must not leave its answer to the next one
                 await self.close()
                 raise
@@ -68,7 +75,7 @@ class Worker:
                 process.kill()
             await process.wait()
 
-    async def _exchange(self, call: str, given: dict[str, Any]) -> dict[str, Any]:
+    async def _exchange(self, call: str, given: Json) -> Json:
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(
                 *command("worker", self.places, self.gigabytes),
@@ -79,7 +86,7 @@ class Worker:
             )
         process = self._process
         if process.stdin is None or process.stdout is None:
-            raise RefusedError(500, _gone())
+            raise RefusedError(500, GONE)
         try:
             process.stdin.write(json.dumps({"call": call, "with": given}).encode() + b"\n")
             await process.stdin.drain()
@@ -88,8 +95,8 @@ class Worker:
             line = b""
         if not line:
             await self.close()
-            raise RefusedError(500, _gone())
-        answer: dict[str, Any] = json.loads(line)
+            raise RefusedError(500, GONE)
+        answer: Json = json.loads(line)
         return answer
 
 
@@ -121,18 +128,6 @@ def command(kind: str, places: Places, gigabytes: float, *more: str) -> list[str
     return [sys.executable, "-m", "sfumato.web.worker", kind, str(places.root), str(gigabytes), *more]
 
 
-def _gone() -> dict[str, str]:
-    return {
-        "what": "the worker stopped unexpectedly",
-        "expected": "an answer; a new worker is available",
-        "try": "try again; if it fails again, the table may need more memory: sfumato serve --memory 16",
-    }
-
-
-def _slow() -> dict[str, str]:
-    return {"what": f"no answer within {PATIENCE:.0f} seconds", "expected": "a quick answer", "try": "a smaller table"}
-
-
 ENDED = ("done", "stopped", "failed", "killed", "interrupted")
 
 
@@ -151,13 +146,13 @@ class Jobs:
         for folder in sorted(self.places.studies.glob("*/jobs/*")):
             about = read_json(folder / "job.json")
             if about.get("status") == "running" and not (folder / "done.json").exists():
-                self._mark(folder, "interrupted", _interrupted())
+                self._mark(folder, "interrupted", INTERRUPTED)
             elif about.get("status") == "running":
                 self._ended(folder, 0)
             elif about.get("status") == "queued":
                 self._queue.append(folder)
 
-    def add(self, study: str, kind: str, given: dict[str, Any], run: str = "", **more: Any) -> dict[str, Any]:
+    def add(self, study: str, kind: str, given: Json, run: str = "", **more: Any) -> Json:
         """Put a new job into the queue. `run` is the text of its run file, where it has one of its own."""
         folder = self.places.study(study) / "jobs" / new_id(kind)
         about = {"id": folder.name, "study": study, "kind": kind, "with": given, "status": "queued"}
@@ -169,7 +164,7 @@ class Jobs:
         self.start_waiting()
         return self.describe(folder)
 
-    def again(self, study: str, job: str) -> dict[str, Any]:
+    def again(self, study: str, job: str) -> Json:
         """Run a job that did not end well again: from where it was if its search keeps a state, else from the start."""
         folder = self.places.job(study, job)
         about = read_json(folder / "job.json")
@@ -182,7 +177,7 @@ class Jobs:
         self.start_waiting()
         return self.describe(folder)
 
-    def stop(self, study: str, job: str) -> dict[str, Any]:
+    def stop(self, study: str, job: str) -> Json:
         """Stop a job and keep the best so far."""
         folder = self.places.job(study, job)
         if folder in self._queue:
@@ -201,17 +196,17 @@ class Jobs:
             self._queue.remove(folder)
         return folder
 
-    def of(self, study: str | None = None) -> list[dict[str, Any]]:
+    def of(self, study: str | None = None) -> list[Json]:
         """Return every job, the oldest first."""
         folders = self.places.studies.glob(f"{study or '*'}/jobs/*/job.json")
         described = [self.describe(path.parent) for path in folders]
         return sorted(described, key=lambda job: float(job.get("added", 0.0)))
 
-    def describe(self, folder: Path) -> dict[str, Any]:
+    def describe(self, folder: Path) -> Json:
         """Return the state of a job: its status, its progress, what it has found so far."""
         about = read_json(folder / "job.json")
         if about.get("status") == "running" and folder not in self._running:  # its end could not be written down
-            about |= {"status": "interrupted", "error": _interrupted()} | read_json(folder / "done.json")
+            about |= {"status": "interrupted", "error": INTERRUPTED} | read_json(folder / "done.json")
         if about.get("status") in ("running", *ENDED):
             about["progress"] = read_json(folder / "progress.json") or None
         about["found"] = read_json(folder / "done.json").get("found")
@@ -219,7 +214,7 @@ class Jobs:
         about["ahead"] = self._queue.index(folder) if folder in self._queue else None
         return about
 
-    def live(self, folder: Path) -> dict[str, Any]:
+    def live(self, folder: Path) -> Json:
         """Return the front so far of a running search."""
         return read_json(folder / "live.json")
 
@@ -256,7 +251,7 @@ class Jobs:
         finally:
             self._running.pop(folder, None)
         if self.closing and not (folder / "done.json").exists():
-            self._mark(folder, "interrupted", _interrupted())
+            self._mark(folder, "interrupted", INTERRUPTED)
         else:
             self._ended(folder, code)
 
@@ -266,30 +261,19 @@ class Jobs:
             self._mark(folder, str(done["status"]), done.get("error"))
             return
         name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        self._mark(folder, "killed", _killed(name))
+        error = {
+            "what": f"the worker of this job was killed ({name}), probably out of memory",
+            "expected": "a job that completes; the other jobs are not affected",
+            "try": "run it again, with fewer columns or more memory (sfumato serve --memory 16)",
+        }
+        self._mark(folder, "killed", error)
 
     def _mark(self, folder: Path, status: str, error: dict[str, str] | None) -> None:
         about = read_json(folder / "job.json")
         if about and os.access(folder, os.W_OK):
             self._write(folder, {**about, "status": status, "error": error, "ended": time.time()})
 
-    def _write(self, folder: Path, about: dict[str, Any]) -> None:
+    def _write(self, folder: Path, about: Json) -> None:
         """Write the state of a job. On a full disk it stays as it was written last, and the queue continues."""
         with contextlib.suppress(InputError):
             write_json(folder / "job.json", about)
-
-
-def _killed(how: str) -> dict[str, str]:
-    return {
-        "what": f"the worker of this job was killed ({how}), probably out of memory",
-        "expected": "a job that completes; the other jobs are not affected",
-        "try": "run it again, with fewer columns or more memory (sfumato serve --memory 16)",
-    }
-
-
-def _interrupted() -> dict[str, str]:
-    return {
-        "what": "the server stopped while this job ran",
-        "expected": "a job that completes",
-        "try": "run it again; a search that recodes the table or suppresses cells continues from where it was",
-    }

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Depends, Header, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
+from sfumato.base.json_types import Json
 from sfumato.base.wording import on_page
 from sfumato.errors import MemoryLimitError, SfumatoError
 from sfumato.web.workspace import UnversionedError
@@ -75,7 +76,7 @@ class Published(Verdict):
 
     release: str
     folder: str
-    figures: dict[str, dict[str, Any]]
+    figures: dict[str, Json]
     warnings: list[str]
     released: int
     suppressed: int
@@ -98,7 +99,7 @@ class Listed(Answer):
 
     name: str
     folder: str
-    point: dict[str, Any]
+    point: Json
     records: int
     released: int
     suppressed: int
@@ -114,9 +115,10 @@ class Listed(Answer):
     accepted: int = Field(description="How many rules of the policy it breaks, each accepted with a reason.")
 
 
-StudyId = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="The id of a study.")]
-JobId = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="The id of a job.")]
-ReleaseId = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="The name of a release.")]
+IDENTIFIER = r"^[a-z0-9][a-z0-9-]{0,63}$"
+StudyId = Annotated[str, Path(pattern=IDENTIFIER, description="The id of a study.")]
+JobId = Annotated[str, Path(pattern=IDENTIFIER, description="The id of a job.")]
+ReleaseId = Annotated[str, Path(pattern=IDENTIFIER, description="The name of a release.")]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Least = Annotated[float, Field(ge=1, le=1e12, allow_inf_nan=False)]
 
@@ -160,19 +162,19 @@ class Changes(Body):
     name: str | None = Field(default=None, max_length=200)
     reviewed: bool | None = None
     accept_table: bool | None = Field(default=None, description="The table as it is now is the one of this study.")
-    data: dict[str, Any] | None = None
-    columns: dict[str, dict[str, Any]] | None = None
-    population: dict[str, Any] | None = Field(default=None, description="As [data]; {} for none.")
-    search: dict[str, Any] | None = None
+    data: Json | None = None
+    columns: dict[str, Json] | None = None
+    population: Json | None = Field(default=None, description="As [data]; {} for none.")
+    search: Json | None = None
     measures: dict[str, dict[str, float | str]] | None = None
-    groups: dict[str, Any] | None = Field(default=None, description="The group, its areas and what attackers know.")
+    groups: Json | None = Field(default=None, description="The group, its areas and what attackers know.")
 
 
 class Recipe(Body):
     """A recipe of a hierarchy, as in a run file: {"build": "interval", "widths": [5, 10]}."""
 
     column: str = Field(max_length=1000)
-    recipe: dict[str, Any]
+    recipe: Json
 
 
 class Edit(Body):
@@ -197,7 +199,7 @@ class Kept(Body):
     """A hierarchy to declare: a recipe, or paths."""
 
     column: str = Field(max_length=1000)
-    recipe: dict[str, Any] | None = None
+    recipe: Json | None = None
     paths: list[list[str]] | None = Field(default=None, max_length=200_000)
 
 
@@ -241,25 +243,21 @@ class Limits(Body):
 class Look(Body):
     """What to look at before it is published: a point of a front, or with limits the answer to a question."""
 
-    job: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
+    job: str = Field(pattern=IDENTIFIER)
     point: int = Field(ge=0, le=10**9)
     keep: list[Annotated[str, Field(max_length=1000)]] | None = Field(default=None, max_length=1000)
     limits: Limits | None = None
 
 
-class Publication(Body):
+class Publication(Look):
     """Publish a point of a front, with limits the answer to a question, or a protected or disguised file; and why.
 
     `keep` are plain columns that go along with a disguised one, those of its search unless given; `accept` the rules of
     the policy it may break.
     """
 
-    job: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
-    point: int = Field(ge=0, le=10**9)
     reason: str = Field(default="", max_length=4000)
     accept: dict[str, str] = Field(default_factory=dict, max_length=200)
-    keep: list[Annotated[str, Field(max_length=1000)]] | None = Field(default=None, max_length=1000)
-    limits: Limits | None = None
 
 
 def limits(

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
+from sfumato.base.json_types import Json
 from sfumato.errors import MemoryLimitError
 from sfumato.web.schema import explained, plain
 from sfumato.web.workspace import AbsentError, ConflictError, Places, TooLargeError, UnversionedError
@@ -81,7 +82,7 @@ def answer_questions(places: Places, questions: TextIO, answers: TextIO) -> None
         answers.flush()
 
 
-def answer(places: Places, call: str, given: dict[str, Any]) -> dict[str, Any]:
+def answer(places: Places, call: str, given: Json) -> Json:
     """Return the answer of a call, or its error as {what, expected, try} with an HTTP status."""
     try:
         return {"found": plain(function(call)(places, **given))}

@@ -21,10 +21,10 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sfumato.base.files import sweep, write_text
 from sfumato.base.formats import read_json as read_checked
+from sfumato.base.json_types import Json
 from sfumato.data.settings import ENDINGS
 from sfumato.errors import DataError, InputError
 from sfumato.web.access import FOLDER as KEYS
@@ -118,7 +118,7 @@ class Places:
         resolved = Path(path).resolve()
         return str(resolved.relative_to(self.root)) if resolved.is_relative_to(self.root) else resolved.name
 
-    def listed(self, folder: str = "") -> dict[str, Any]:
+    def listed(self, folder: str = "") -> Json:
         """Return the contents of a folder: folders, tables and run files."""
         here = self.allowed(folder)
         if not here.is_dir():
@@ -191,7 +191,7 @@ def new_id(stem: str) -> str:
     return f"{words}-{secrets.token_hex(16)}"
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> Json:
     """Return a small file of the workspace; what cannot be read is empty."""
     try:
         content = read_checked(path, noted=False)
@@ -200,7 +200,7 @@ def read_json(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def write_json(path: Path, content: dict[str, Any]) -> None:
+def write_json(path: Path, content: Json) -> None:
     """Write a small file of the workspace, whole or not at all."""
     write_text(path, json.dumps(content, ensure_ascii=False, allow_nan=False), overwrite=True, private=True)
 
@@ -230,7 +230,7 @@ class FolderLock:
         os.close(self._descriptor)
 
 
-def running(work: Path) -> dict[str, Any] | None:
+def running(work: Path) -> Json | None:
     """Return which process serves a workspace: pid, host, since, address. None if it is not served."""
     if not (work / FILE).is_file():
         return None
@@ -261,7 +261,7 @@ def _locked(descriptor: int) -> bool:
     return True
 
 
-def _read(descriptor: int) -> dict[str, Any]:
+def _read(descriptor: int) -> Json:
     try:
         owner = json.loads(os.pread(descriptor, 4096, 0))
     except ValueError:  # the other process has the lock and has not written its name yet
@@ -269,7 +269,7 @@ def _read(descriptor: int) -> dict[str, Any]:
     return owner if isinstance(owner, dict) else {}
 
 
-def _taken(owner: dict[str, Any]) -> InputError:
+def _taken(owner: Json) -> InputError:
     since = time.strftime("%Y-%m-%d %H:%M", time.localtime(float(owner.get("since", time.time()))))
     who = f"process {owner.get('pid', '?')} on {owner.get('host', '?')} since {since}"
     return InputError(

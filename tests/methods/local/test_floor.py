@@ -18,7 +18,7 @@ from tests.methods.local.test_local import AGE_AND_SEX, FOUR, solved
 from tests.release.fronts import small
 
 import sfumato as sf
-from sfumato.base.formats import read_numbers, write_numbers
+from sfumato.base.arrow import read_numbers, write_numbers
 from sfumato.cli import run
 from sfumato.errors import DataError
 from sfumato.front import PRICE_UNIT, PRICES

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
-from sfumato.base.arrays import Counts64, Floats, arrow_table
+from sfumato.base.arrays import Counts64, Floats
+from sfumato.base.arrow import arrow_table
 from sfumato.base.files import new_file
 from sfumato.base.trust import note_input
 from sfumato.data.engine import open_engine

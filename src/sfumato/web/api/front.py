@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.base.arrays import Counts64
+from sfumato.base.json_types import Json
 from sfumato.data.settings import Role
 from sfumato.decide.ask import Answer
 from sfumato.decide.ask import ask as asked
@@ -23,7 +24,8 @@ from sfumato.errors import SfumatoError
 from sfumato.front import Front, Point, compare_fronts
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
-from sfumato.measures.registry import DISTINCT_L, T_CLOSENESS, TABLE_ERROR, K, attackers, headlines, measure
+from sfumato.measures.registry import DISTINCT_L, T_CLOSENESS, TABLE_ERROR, K, attackers, headlines
+from sfumato.measures.registry import measure as measure_named
 from sfumato.measures.suppression import suppress_by_plan
 from sfumato.methods.registry import load_front, system_named
 from sfumato.plans.boxes import BoxPlan
@@ -31,15 +33,15 @@ from sfumato.release.classes import table_figures
 from sfumato.release.classes_readback import labels_of, words_for
 from sfumato.release.classes_rows import Assigned
 from sfumato.release.foreseen import foreseen, foreseen_classes
-from sfumato.report.audit_page import BINS
+from sfumato.report.audit_page import records_by_size
 from sfumato.tables.frequency import FrequencyTable
-from sfumato.web.api.shelf import changes_since, front_of, whole_of
+from sfumato.web.api.shelf import WHOLES, changes_since, front_of
 from sfumato.web.workspace import Places, read_json
 
 SAMPLE = 40
 
 
-def recoded_point(table: FrequencyTable, chosen: Point) -> dict[str, Any]:
+def recoded_point(table: FrequencyTable, chosen: Point) -> Json:
     """Return a point that recodes whole columns."""
     raw, after = classify(table), classes_after(table, chosen)
     return {
@@ -51,7 +53,7 @@ def recoded_point(table: FrequencyTable, chosen: Point) -> dict[str, Any]:
     }
 
 
-def box_point(saved: Front, table: FrequencyTable, plan: BoxPlan) -> dict[str, Any]:
+def box_point(saved: Front, table: FrequencyTable, plan: BoxPlan) -> Json:
     """Return a point whose classes have labels of their own, as the file would be measured."""
     made, after = foreseen_classes(saved.study, table, plan, np.random.default_rng(0))
     raw = classify(table)
@@ -64,9 +66,7 @@ def box_point(saved: Front, table: FrequencyTable, plan: BoxPlan) -> dict[str, A
         "before": None,
         "after": tables["value"],
     }
-    counts = {
-        domain.name: dict(zip(domain.labels, domain.counts.tolist(), strict=True)) for domain in after.table.domains
-    }
+    counts = {one.name: dict(zip(one.labels, one.counts.tolist(), strict=True)) for one in after.table.domains}
     columns = []
     for domain, codes in zip(table.domains, table.codes, strict=True):
         before = np.bincount(codes, weights=table.counts, minlength=len(domain.labels)).astype(np.int64)
@@ -82,14 +82,11 @@ def box_point(saved: Front, table: FrequencyTable, plan: BoxPlan) -> dict[str, A
     }
 
 
-def _measured(raw: ClassTable, after: ClassTable) -> dict[str, Any]:
+def _measured(raw: ClassTable, after: ClassTable) -> Json:
+    before, now = records_by_size(raw), records_by_size(after)
+    sizes = {"bins": list(before), "before": list(before.values()), "after": list(now.values())}
     return {
-        "sizes": {
-            "bins": _bin_names(),
-            "before": _sizes(raw),
-            "after": _sizes(after),
-            "counted": _counted(after.table),
-        },
+        "sizes": sizes | {"counted": _counted(after.table)},
         "figures": {one.name: _figures(one, raw, after) for one in headlines() if not one.about.attacker},
         "attackers": {one.name: _figures(one, raw, after) for one in attackers()},
     }
@@ -105,27 +102,14 @@ def _counted(table: FrequencyTable) -> str:
     return "records" if table.units is None else "persons"
 
 
-def _sizes(classes: ClassTable) -> list[int]:
-    size, rows = classes.size[classes.kept], classes.rows[classes.kept]
-    return [int(rows[(size >= low) & (size <= (high or size.max(initial=1)))].sum()) for low, high in BINS]
-
-
-def _bin_names() -> list[str]:
-    return [str(low) if low == high else f"{low}+" if high is None else f"{low}–{high}" for low, high in BINS]
-
-
-def _figures(chosen: Measure, raw: ClassTable, after: ClassTable) -> dict[str, Any]:
-    figures: dict[str, Any] = {
-        "title": chosen.about.title,
-        "sentence": chosen.about.sentence,
-        "direction": chosen.direction,
-    }
+def _figures(chosen: Measure, raw: ClassTable, after: ClassTable) -> Json:
+    figures: Json = {"title": chosen.about.title, "sentence": chosen.about.sentence, "direction": chosen.direction}
     if reason := chosen.available(after):
         return figures | {"before": None, "after": None, "reason": reason}
     return figures | {"before": chosen.value(raw), "after": chosen.value(after)}
 
 
-def _column(table: FrequencyTable, after: ClassTable, position: int) -> dict[str, Any]:
+def _column(table: FrequencyTable, after: ClassTable, position: int) -> Json:
     """Return a column before and after: how many records have each label."""
     domain, recoding = table.domains[position], after.recoding[position]
     codes = table.codes[position]
@@ -137,7 +121,7 @@ def _column(table: FrequencyTable, after: ClassTable, position: int) -> dict[str
 
 def _before_after(
     name: str, labels: tuple[str, ...], before: Counts64, others: tuple[str, ...], after: Counts64
-) -> dict[str, Any]:
+) -> Json:
     return {
         "name": name,
         "before": _most(labels, before),
@@ -164,7 +148,7 @@ def _values(table: FrequencyTable, tuple_: int) -> list[str]:
     return [domain.labels[int(codes[tuple_])] or "missing" for domain, codes in pairs]
 
 
-def _box_sample(table: FrequencyTable, made: Assigned, plan: BoxPlan) -> dict[str, Any]:
+def _box_sample(table: FrequencyTable, made: Assigned, plan: BoxPlan) -> Json:
     """Return rows as their class shows them; of a tuple in several classes, the one that has most of its records."""
     best: dict[int, tuple[int, int]] = {}
     size = np.zeros(len(plan.labels) + 1, dtype=np.int64)
@@ -180,11 +164,10 @@ def _box_sample(table: FrequencyTable, made: Assigned, plan: BoxPlan) -> dict[st
             runs = zip(made.low[owner].tolist(), made.high[owner].tolist(), strict=True)
             cells = [c.labels[run] or "missing" for c, run in zip(made.columns, runs, strict=True)]
         rows.append({"before": before, "cells": cells, "class": int(size[owner]), "suppressed": owner < 0})
-    columns, sensitive = list(table.columns), list(table.sensitive)
-    return {"columns": columns, "sensitive": sensitive, "rows": rows, "counted": "records"}
+    return _rows(table, rows, "records")
 
 
-def _sample(table: FrequencyTable, after: ClassTable) -> dict[str, Any]:
+def _sample(table: FrequencyTable, after: ClassTable) -> Json:
     """Draw rows of the recoded table with a fixed seed. Sensitive columns are masked: this is about the others."""
     rows = []
     for tuple_ in _drawn(table):
@@ -195,14 +178,17 @@ def _sample(table: FrequencyTable, after: ClassTable) -> dict[str, Any]:
         ]
         size = int(after.size[after.index[tuple_]])
         rows.append({"before": _values(table, tuple_), "cells": cells, "class": size, "suppressed": gone})
-    columns, sensitive = list(table.columns), list(table.sensitive)
-    return {"columns": columns, "sensitive": sensitive, "rows": rows, "counted": _counted(table)}
+    return _rows(table, rows, _counted(table))
+
+
+def _rows(table: FrequencyTable, rows: list[Json], counted: str) -> Json:
+    return {"columns": list(table.columns), "sensitive": list(table.sensitive), "rows": rows, "counted": counted}
 
 
 CURVE = 400
 
 
-def front(places: Places, study: str, job: str) -> dict[str, Any]:
+def front(places: Places, study: str, job: str) -> Json:
     """Return a front with its knee, the scale of that, and the points that common limits lead to."""
     saved, _ = front_of(places, study, job)
     described = saved.as_dict() | {"how": saved.how, "others": [dict(other) for other in saved.others]}
@@ -266,7 +252,7 @@ def _ratio(front: Front, levels: Sequence[tuple[float, float]], point: Point) ->
 
 def point(
     places: Places, study: str, job: str, number: int, size: int | None = None, diversity: int | None = None
-) -> dict[str, Any]:
+) -> Json:
     """One point: its recoding in words, class sizes, columns before and after, a sample of rows, attackers' risks.
 
     With `size` or `diversity` it is under another suppression than the searched one, as an answer may be.
@@ -290,20 +276,20 @@ def point(
 
 def whole(
     places: Places, study: str, job: str, number: int, size: int | None = None, diversity: int | None = None
-) -> dict[str, Any]:
+) -> Json:
     """Measure uniqueness over all columns that a point releases, those in no figure included."""
     saved, table = front_of(places, study, job)
     chosen = saved.point(number)
     if size is not None or diversity is not None:
         chosen = with_suppression(saved, number, size or 0, diversity or 0, table).point(number)
     key = (study, job, saved.fingerprint, number, size, diversity)
-    return whole_of(key, lambda: foreseen(saved, chosen, table).as_dict())
+    return WHOLES.of(key, lambda: foreseen(saved, chosen, table).as_dict())
 
 
-def compare(places: Places, study: str, job: str, one: int, two: int, name: str | None = None) -> dict[str, Any]:
+def compare(places: Places, study: str, job: str, one: int, two: int, measure: str | None = None) -> Json:
     """Compare two points record by record: a property of every record under both, and which groups it improves."""
     saved, table = front_of(places, study, job)
-    chosen = K if name is None else measure(name)
+    chosen = K if measure is None else measure_named(measure)
     values = [chosen.property(classes_after(table, saved.point(number))).records() for number in (one, two)]
     places_ = np.linspace(0, len(values[0]) - 1, min(CURVE, len(values[0]))).astype(np.int64)
     sign = 1.0 if chosen.direction == "max" else -1.0
@@ -323,16 +309,16 @@ def compare(places: Places, study: str, job: str, one: int, two: int, name: str 
     }
 
 
-def fronts(places: Places, study: str, one: str, two: str) -> dict[str, Any]:
+def fronts(places: Places, study: str, one: str, two: str) -> Json:
     """Compare two searches: hypervolume, and how many points of each the other dominates."""
     both = [load_front(places.job(study, job) / "front") for job in (one, two)]
     return compare_fronts(*both).as_dict()
 
 
-def ask(places: Places, study: str, job: str, limits: dict[str, float]) -> dict[str, Any]:
+def ask(places: Places, study: str, job: str, limits: dict[str, float]) -> Json:
     """Answer the publisher's question: the best release within limits."""
     saved, table = front_of(places, study, job)
-    given: dict[str, Any] = dict(limits)
+    given: Json = dict(limits)
     try:
         answer = asked(saved, table=table, **given)
     except NothingWithinError as error:  # an answer like any other: nothing is wrong with the question
@@ -344,13 +330,13 @@ def ask(places: Places, study: str, job: str, limits: dict[str, float]) -> dict[
     return answer.as_dict() | {"stretches": steps}
 
 
-def _step(answer: Answer, offer: Offer) -> dict[str, Any]:
+def _step(answer: Answer, offer: Offer) -> Json:
     """Return a step of a curve, and the question that it is the answer to."""
     limits = {"max_suppression": answer.limits.max_suppression, "max_loss": math.ceil(offer.loss * 1e4) / 1e4}
     return {"says": answer.step(offer), "limits": limits}
 
 
-def _who(table: FrequencyTable, gain: Any) -> list[dict[str, Any]]:
+def _who(table: FrequencyTable, gain: Any) -> list[Json]:
     """Return the groups whose records gain and lose most on average, over values of at least 1 % of the records."""
     each = np.repeat(np.arange(len(table.counts)), table.counts)
     if len(each) != len(gain):

@@ -17,6 +17,7 @@ import numpy as np
 
 from sfumato.auditing.inspect import best_sets
 from sfumato.auditing.uniqueness import PERSON, holder_cells, uniqueness
+from sfumato.base.json_types import Json
 from sfumato.data.codebook import shown_values
 from sfumato.data.engine import open_engine
 from sfumato.data.open import open_source
@@ -26,7 +27,8 @@ from sfumato.data.source import Source
 from sfumato.errors import HierarchyError, InputError, counted, nearest
 from sfumato.hierarchies import Hierarchy, load, save
 from sfumato.hierarchies.hierarchy import edited
-from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths, builder, recipe
+from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths, builder
+from sfumato.hierarchies.recipes import recipe as recipe_named
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.plans.segments import segment_of
 from sfumato.study import ColumnSettings, Study
@@ -39,7 +41,7 @@ from sfumato.web.workspace import Places, version_of
 MOST_BARS = 120
 
 
-def show(places: Places, study: str, column: str) -> dict[str, Any]:
+def show(places: Places, study: str, column: str) -> Json:
     """Return the hierarchy that is declared for a column; without one, the values alone."""
     declared = study_of(places, study)
     tree = _column(declared, column).hierarchy
@@ -57,12 +59,12 @@ def show(places: Places, study: str, column: str) -> dict[str, Any]:
     return described_recipe(places, study, column, given) | {"declared": given}
 
 
-def described_recipe(places: Places, study: str, column: str, recipe_: dict[str, Any]) -> dict[str, Any]:
+def described_recipe(places: Places, study: str, column: str, recipe: Json) -> Json:
     """Build what a recipe makes of a column. Nothing is saved."""
     declared = study_of(places, study)
     _column(declared, column)
-    kind = str(recipe_.get("build", ""))
-    chosen = recipe(kind, {name: value for name, value in recipe_.items() if name != "build"})
+    kind = str(recipe.get("build", ""))
+    chosen = recipe_named(kind, {name: value for name, value in recipe.items() if name != "build"})
     counts, source = _values(declared, column)
     with_values = {value: count for value, count in counts.items() if value != "*"}
     labels = in_order(list(with_values), source.decimal)
@@ -73,7 +75,7 @@ def described_recipe(places: Places, study: str, column: str, recipe_: dict[str,
     return _described(declared, column, tree, counts)
 
 
-def edit(places: Places, study: str, column: str, paths: list[list[str]], change: dict[str, Any]) -> dict[str, Any]:
+def edit(places: Places, study: str, column: str, paths: list[list[str]], **change: Any) -> Json:
     """Return the paths after one change: rename, join, move, add_level, remove_level. Nothing is saved."""
     declared = study_of(places, study)
     _column(declared, column)
@@ -81,7 +83,7 @@ def edit(places: Places, study: str, column: str, paths: list[list[str]], change
     return _described(declared, column, tree)
 
 
-def imported(places: Places, study: str, column: str, text: str) -> dict[str, Any]:
+def imported(places: Places, study: str, column: str, text: str) -> Json:
     """Read and check the text of a hierarchy file of ARX, anjana or Sfumato. Nothing is saved."""
     declared = study_of(places, study)
     _column(declared, column)
@@ -92,13 +94,18 @@ def imported(places: Places, study: str, column: str, text: str) -> dict[str, An
 
 
 def keep(
-    places: Places, study: str, column: str, recipe_: dict[str, Any] | None, paths: list[list[str]] | None, version: str
-) -> dict[str, Any]:
+    places: Places,
+    study: str,
+    column: str,
+    version: str,
+    recipe: Json | None = None,
+    paths: list[list[str]] | None = None,
+) -> Json:
     """Declare a hierarchy for a column: a recipe, or paths that are saved as a file of the study."""
     refuse_stale(places, study, version)
     declared = study_of(places, study)
     before = _column(declared, column)
-    if (recipe_ is None) == (paths is None):
+    if (recipe is None) == (paths is None):
         raise InputError("a recipe or paths", expected="one of them")
     tree: Any = None
     if paths is not None:
@@ -109,9 +116,9 @@ def keep(
         folder = places.study(study) / "hierarchies"
         folder.mkdir(exist_ok=True)
         tree = str(_saved(edited_tree, folder, list(declared.columns).index(column)))
-    elif recipe_ is not None:
-        described = described_recipe(places, study, column, recipe_)
-        tree = recipe_
+    elif recipe is not None:
+        described = described_recipe(places, study, column, recipe)
+        tree = recipe
     settings = ColumnSettings.checked(**(before.model_dump(exclude_none=True) | {"hierarchy": tree}))
     changed = declared.replace(columns={column: settings})
     keep_study(places, study, changed)
@@ -127,14 +134,14 @@ def _saved(tree: Hierarchy, folder: Path, position: int) -> Path:
     return path
 
 
-def order(places: Places, study: str, column: str) -> dict[str, Any]:
+def order(places: Places, study: str, column: str) -> Json:
     """Return the order in which cuts may join neighbouring values of a column, and where that order comes from."""
     declared = study_of(places, study)
     _column(declared, column)
     return joined(declared, column)
 
 
-def joined(study: Study, column: str) -> dict[str, Any]:
+def joined(study: Study, column: str) -> Json:
     """The same for a study that is not saved yet; an order or breaks that are wrong are refused."""
     given = study.columns[column]
     counts, source = _values(study, column)
@@ -168,7 +175,7 @@ def joined(study: Study, column: str) -> dict[str, Any]:
     }
 
 
-def _described(study: Study, column: str, tree: Hierarchy, counts: Mapping[str, int] | None = None) -> dict[str, Any]:
+def _described(study: Study, column: str, tree: Hierarchy, counts: Mapping[str, int] | None = None) -> Json:
     """Describe a hierarchy: its paths, the records under each label of each level, whether it covers the data."""
     observed, source = _values(study, column)
     counts = observed if counts is None else counts
@@ -244,7 +251,7 @@ def counted_in(study: Study) -> Study:
     return counted
 
 
-def grid(places: Places, study: str, rows: int) -> dict[str, Any]:
+def grid(places: Places, study: str, rows: int) -> Json:
     """Return records of the raw table, the smallest classes first, each with its class; sensitive values are masked."""
     table = table_of(counted_in(study_of(places, study)))
     classes = classify(table)
@@ -270,7 +277,7 @@ def grid(places: Places, study: str, rows: int) -> dict[str, Any]:
     }
 
 
-def uncounted(places: Places, study: str) -> dict[str, Any]:
+def uncounted(places: Places, study: str) -> Json:
     """Count how unique records are with each column that is released and in no figure."""
     declared = counted_in(study_of(places, study))
     source = declared.source()
@@ -288,7 +295,7 @@ def uncounted(places: Places, study: str) -> dict[str, Any]:
     return {"without": base.unique_share, "columns": columns, "left_out": max(len(kept) - MOST_UNCOUNTED, 0)}
 
 
-def _combinations(table: FrequencyTable) -> list[dict[str, Any]]:
+def _combinations(table: FrequencyTable) -> list[Json]:
     codes = np.repeat(table.codes, table.counts, axis=1).astype(np.int64)
     return [
         {"columns": [table.columns[position] for position in places], "unique": share}

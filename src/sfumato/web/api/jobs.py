@@ -11,8 +11,8 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from sfumato.base.json_types import Json
 from sfumato.front import Front
 from sfumato.study import read
 from sfumato.version import __version__
@@ -42,7 +42,7 @@ def run_job(places: Places, folder: Path) -> None:
     write_json(folder / "done.json", plain(end))
 
 
-def _search(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, Any]:
+def _search(places: Places, folder: Path, about: Json) -> Json:
     from sfumato.methods.registry import system_named
     from sfumato.methods.search import search
 
@@ -58,7 +58,7 @@ def _search(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, An
     return {"status": "stopped" if watch.stopped else "done", "found": {"points": len(front.points), "how": front.how}}
 
 
-def _other(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, Any]:
+def _other(places: Places, folder: Path, about: Json) -> Json:
     """Search for channels, or attack a group's areas and protect them."""
     from sfumato.web.api.systems import search_channel, search_groups
 

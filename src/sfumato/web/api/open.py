@@ -13,6 +13,7 @@ from typing import Any
 
 from sfumato.auditing.inspect import inspect, repeating_in
 from sfumato.base.files import new_folder
+from sfumato.base.json_types import Json
 from sfumato.base.settings import parse_toml
 from sfumato.data.engine import open_engine
 from sfumato.data.open import open_source
@@ -33,7 +34,16 @@ from sfumato.web.workspace import DATABASES, AbsentError, Places, new_id, read_j
 USUAL_SUPPRESSION = 0.01  # of a new table: without any, a handful of records cost all others much detail
 
 
-def open_table(places: Places, path: str, settings: dict[str, Any]) -> dict[str, Any]:
+def open_study(places: Places, path: str | None = None, sample: str | None = None, **settings: Any) -> Json:
+    """Open a table, a run file or a bundled sample as a new study."""
+    if path is not None and sample is None:
+        return open_run(places, path) if path.endswith(".toml") else open_table(places, path, settings)
+    if sample is None or path is not None:
+        raise InputError("a path or a sample", expected="one of them")
+    return open_sample(places, sample)
+
+
+def open_table(places: Places, path: str, settings: Json) -> Json:
     """Open a table as a new study: profiled, with suggested roles that still have to be confirmed."""
     table = places.table(path)
     address = f"{SQLITE}{table}" if table.suffix.lower() in DATABASES else str(table)
@@ -52,7 +62,7 @@ def open_table(places: Places, path: str, settings: dict[str, Any]) -> dict[str,
     return run_file(places, target.name)
 
 
-def open_run(places: Places, path: str) -> dict[str, Any]:
+def open_run(places: Places, path: str) -> Json:
     """Open a run file as a new study; every file that it names must be in the allowed folder."""
     file = places.allowed(path)
     study = read(file)
@@ -67,7 +77,7 @@ def open_run(places: Places, path: str) -> dict[str, Any]:
     return run_file(places, target.name)
 
 
-def open_sample(places: Places, name: str) -> dict[str, Any]:
+def open_sample(places: Places, name: str) -> Json:
     """Open a bundled sample, copied into the workspace, as a new study."""
     about = {"name": f"{name} (sample)", "reviewed": True, "undecided": []}
     with _new(places, name) as (folder, target):
@@ -77,7 +87,7 @@ def open_sample(places: Places, name: str) -> dict[str, Any]:
     return run_file(places, target.name)
 
 
-def studies(places: Places) -> list[dict[str, Any]]:
+def studies(places: Places) -> list[Json]:
     """Return every study of the workspace, the latest first."""
     listed = [
         read_json(path) | {"id": path.parent.name, "releases": len(list(path.parent.glob(f"releases/*/{MANIFEST}")))}
@@ -86,7 +96,7 @@ def studies(places: Places) -> list[dict[str, Any]]:
     return sorted(listed, key=lambda about: -float(about.get("opened", 0)))
 
 
-def tables(places: Places, path: str) -> dict[str, Any]:
+def tables(places: Places, path: str) -> Json:
     """Return the tables and views of an SQLite database."""
     file = places.allowed(path)
     if not file.is_file():
@@ -99,20 +109,20 @@ def tables(places: Places, path: str) -> dict[str, Any]:
         raise InputError("the file is not an SQLite database", expected="a file that SQLite can read") from None
 
 
-def preview(places: Places, study: str, rows: int) -> dict[str, Any]:
+def preview(places: Places, study: str, rows: int) -> Json:
     """Return the first rows as they are read."""
     source = _source(study_of(places, study))
     with open_engine() as engine:
         return {"columns": list(source.names), "rows": first_rows(engine, source, rows)}
 
 
-def profile(places: Places, study: str) -> dict[str, Any]:
+def profile(places: Places, study: str) -> Json:
     """Return every column: its figures, how its values are spread, a suggested role and why."""
     declared = study_of(places, study)
     return profile_of(declared, lambda: _profile(_source(declared)))
 
 
-def missing(places: Places, study: str) -> dict[str, Any]:
+def missing(places: Places, study: str) -> Json:
     """Count what each value that may mean missing would cost under each missing rule, with the roles as they are.
 
     A column without a role counts as measured.
@@ -129,7 +139,7 @@ def missing(places: Places, study: str) -> dict[str, Any]:
     return {"rule": declared.data.missing, "codes": {word: cost.as_dict() for word, cost in costs.items()}}
 
 
-def _profile(source: Source) -> dict[str, Any]:
+def _profile(source: Source) -> Json:
     with open_engine() as engine:
         columns = profiled(engine, source)
         shapes = [spread(engine, source, column) for column in columns]
@@ -144,7 +154,7 @@ def _profile(source: Source) -> dict[str, Any]:
     return {"rows": columns[0].rows if columns else 0, "columns": profiles}
 
 
-def roles(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
+def roles(places: Places) -> list[Json]:  # noqa: ARG001
     """Return every role, what it means, and which keys of a column do something in it."""
     return [{"name": str(role), "meaning": role.meaning, "keys": list(role.keys)} for role in Role]
 
@@ -164,6 +174,6 @@ def _new(places: Places, stem: str) -> Iterator[tuple[Path, Path]]:
         yield folder, target
 
 
-def _write(folder: Path, study: Study, about: dict[str, Any]) -> None:
+def _write(folder: Path, study: Study, about: Json) -> None:
     write_run_file(folder / "run.toml", study.as_toml())
     write_json(folder / "study.json", {"table": table_of_now(study), "opened": time.time()} | about)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.base.files import new_file
+from sfumato.base.json_types import Json
 from sfumato.data.settings import Role, located
 from sfumato.decide.ask import Answer, ask
 from sfumato.decide.pick import Choice, pick
@@ -43,10 +44,10 @@ def publish(
     job: str,
     number: int,
     reason: str,
-    limits: dict[str, Any] | None = None,
+    limits: Json | None = None,
     accept: dict[str, str] | None = None,
     keep: list[str] | None = None,
-) -> dict[str, Any]:
+) -> Json:
     """Write a release, then verify it against the source; the ledger is the user's own.
 
     With limits it is the answer to a question, which may suppress more or less than the searched point. A search that
@@ -75,12 +76,7 @@ def publish(
 
 
 def _chosen(
-    places: Places,
-    study: str,
-    job: str,
-    number: int,
-    limits: dict[str, Any] | None = None,
-    keep: list[str] | None = None,
+    places: Places, study: str, job: str, number: int, limits: Json | None = None, keep: list[str] | None = None
 ) -> Choice:
     """Return what is to be released: a point of a front, or the answer to a question."""
     kind = read_json(places.job(study, job) / "job.json")["kind"]
@@ -96,18 +92,13 @@ def _chosen(
 
 
 def look(
-    places: Places,
-    study: str,
-    job: str,
-    number: int,
-    limits: dict[str, Any] | None = None,
-    keep: list[str] | None = None,
-) -> dict[str, Any]:
+    places: Places, study: str, job: str, point: int, limits: Json | None = None, keep: list[str] | None = None
+) -> Json:
     """Describe what would be released: column by column, with the findings of the policy and some rows.
 
     Everything is made and measured as publishing does, in a folder that is deleted again.
     """
-    choice = _chosen(places, study, job, number, limits, keep)
+    choice = _chosen(places, study, job, point, limits, keep)
     rehearsed = rehearse(choice)
     measured = rehearsed.measured
     roles = {name: str(column.role) for name, column in choice.front.study.columns.items()}
@@ -136,7 +127,7 @@ def look(
     }
 
 
-def verify(places: Places, study: str, release: str) -> dict[str, Any]:
+def verify(places: Places, study: str, release: str) -> Json:
     """Check a release again: its files, its figures, and every row against the source."""
     folder = places.release(study, release)
     declared = study_of(places, study)
@@ -157,13 +148,13 @@ def verify(places: Places, study: str, release: str) -> dict[str, Any]:
     return verdict
 
 
-def releases(places: Places, study: str) -> list[dict[str, Any]]:
+def releases(places: Places, study: str) -> list[Json]:
     """Return every release of a study."""
     folder = places.study(study) / "releases"
     listed = []
     for path in sorted(path.parents[1] for path in folder.glob(f"*/{MANIFEST}")):
         manifest = read_manifest(path)
-        entry: dict[str, Any] = {
+        entry: Json = {
             name: manifest[name] for name in ("records", "released", "suppressed", "left_out", "loss", "data")
         }
         about = read_json(folder / f"{path.name}.json")
@@ -183,9 +174,9 @@ def releases(places: Places, study: str) -> list[dict[str, Any]]:
     return listed
 
 
-def _figures(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _figures(manifest: Mapping[str, Any]) -> dict[str, Json]:
     """Return the figures of a release by name, each with its value."""
-    named: dict[str, dict[str, Any]] = {}
+    named: dict[str, Json] = {}
     for name, entry in manifest["figures"].items():
         if not isinstance(entry, dict) or "value" in entry:
             named[name] = entry if isinstance(entry, dict) else {"value": entry}
@@ -221,11 +212,11 @@ class Replayed:
 
     study: Study
     kind: str
-    asked: dict[str, Any]
+    asked: Json
     warning: str = ""
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> Json:
         """What a publication was given beside its point."""
         names = ("reason", "accept", "keep")
         given = {name: self.asked[name] for name in names if self.asked.get(name)}
@@ -239,10 +230,10 @@ def run_file(places: Places, study: str, job: str | None) -> str:
 
 
 def program(
-    places: Places, study: str, job: str | None, number: int | None, limits: dict[str, float] | None = None
+    places: Places, study: str, job: str | None, point: int | None, limits: dict[str, float] | None = None
 ) -> str:
     """Return a Python program: the search, and the release of what was chosen."""
-    replayed = _replayed(places, study, job, number, limits)
+    replayed = _replayed(places, study, job, point, limits)
     lines = ["import tomllib", "", "import sfumato as sf", ""]
     lines += [f"RUN = {_literal(replayed.study.as_toml())}", "", "study = sf.Study(**tomllib.loads(RUN))"]
     if replayed.kind == "groups":
@@ -251,7 +242,7 @@ def program(
         audit = "print(f\"k = {audit.figures['k'].value:g} of {audit.rows:,} records\")"
         lines += ["audit = sf.audit(study)", audit]
     lines += ["front = sf.search(study)", 'print(f"{len(front.points)} points: {front.how}")']
-    if limits or number is not None:
+    if limits or point is not None:
         if limits:
             arguments = ", ".join(f"{name}={value!r}" for name, value in limits.items())
             lines += [f"choice = sf.ask(front, {arguments}).choice"]
@@ -260,7 +251,7 @@ def program(
                 lines.insert(0, "from dataclasses import replace")
                 kept = f"front.study.replace(channel={{'keep': {tuple(replayed.options['keep'])!r}}})"
                 lines += [f"front = replace(front, study={kept})"]
-            lines += [f"choice = sf.pick(front, point={number})"]
+            lines += [f"choice = sf.pick(front, point={point})"]
         given = {name: value for name, value in replayed.options.items() if name != "keep"}
         more = "".join(f", {name}={value!r}" for name, value in given.items())
         lines += [f'sf.publish(choice, "release"{more})']
@@ -268,10 +259,10 @@ def program(
 
 
 def commands(
-    places: Places, study: str, job: str | None, number: int | None, limits: dict[str, float] | None = None
+    places: Places, study: str, job: str | None, point: int | None, limits: dict[str, float] | None = None
 ) -> str:
     """Commands over that run file, saved as run.toml."""
-    replayed = _replayed(places, study, job, number, limits)
+    replayed = _replayed(places, study, job, point, limits)
     lines = ["# Save the run file as run.toml in this folder first."]
     if replayed.kind == "groups":
         lines += ["sfumato groups attack run.toml"]
@@ -279,32 +270,28 @@ def commands(
         lines += ["sfumato audit --run run.toml"]
     lines += ["sfumato search run.toml -o front"]
     lines += ["sfumato map front"] if replayed.kind == "search" else []
-    if (limits or number is not None) and job is not None:
-        point = f"--point {number}"
+    if (limits or point is not None) and job is not None:
+        chosen = f"--point {point}"
         if limits:
             offer = _answer(places, study, job, limits).offer
-            point = f"--point {offer.point}"
+            chosen = f"--point {offer.point}"
             if not offer.searched:
-                point += f" --suppress-below {offer.suppress_below}"
-                point += f" --diversity-below {offer.diversity_below}" if offer.diversity_below else ""
-        lines += [f"sfumato publish front {point}{_options(replayed.options)} -o release"]
+                chosen += f" --suppress-below {offer.suppress_below}"
+                chosen += f" --diversity-below {offer.diversity_below}" if offer.diversity_below else ""
+        lines += [f"sfumato publish front {chosen}{_options(replayed.options)} -o release"]
         lines += ["sfumato verify release --source run.toml"]
     return _comment(replayed) + "\n".join(lines) + "\n"
 
 
 def _replayed(
-    places: Places,
-    study: str,
-    job: str | None,
-    number: int | None = None,
-    limits: dict[str, float] | None = None,
+    places: Places, study: str, job: str | None, number: int | None = None, limits: dict[str, float] | None = None
 ) -> Replayed:
     """Return the study, or that of a job with its settings; for a stopped search, with as many evaluations."""
     if job is None:
         declared = read(places.study(study) / "run.toml")
         return Replayed(declared, "groups" if declared.groups is not None and not declared.columns else "search", {})
     folder = places.job(study, job)
-    about: dict[str, Any] = read_json(folder / "job.json")
+    about: Json = read_json(folder / "job.json")
     if about["kind"] == "publish":
         return _replayed(places, study, str(about["with"]["job"]), number, limits)
     declared = read(folder / "run.toml")
@@ -321,11 +308,9 @@ def _replayed(
     return Replayed(declared, "search", asked, warning)
 
 
-def _published(
-    places: Places, study: str, job: str, number: int | None, limits: dict[str, float] | None
-) -> dict[str, Any]:
+def _published(places: Places, study: str, job: str, number: int | None, limits: dict[str, float] | None) -> Json:
     """Return how this point was published last, if it was: reason, accepted rules, kept columns."""
-    asked: list[tuple[float, dict[str, Any]]] = []
+    asked: list[tuple[float, Json]] = []
     for path in (places.study(study) / "jobs").glob("*/job.json"):
         about = read_json(path)
         given = about.get("with", {})
@@ -337,11 +322,11 @@ def _published(
 
 def _answer(places: Places, study: str, job: str, limits: dict[str, float]) -> Answer:
     saved, table = front_of(places, study, job)
-    given: dict[str, Any] = dict(limits)
+    given: Json = dict(limits)
     return ask(saved, table=table, **given)
 
 
-def _options(given: dict[str, Any]) -> str:
+def _options(given: Json) -> str:
     options = f" --reason {shlex.quote(given['reason'])}" if given.get("reason") else ""
     options += "".join(f" --keep {shlex.quote(name)}" for name in given.get("keep") or ())
     accepted = given.get("accept", {}).items()

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sfumato.base.json_types import Json
 from sfumato.data.open import matching_files, open_source
 from sfumato.data.settings import POSTGRESQL, SQLITE, DataSettings
 from sfumato.errors import InputError, SfumatoError
@@ -25,12 +26,12 @@ from sfumato.web.workspace import ConflictError, Places, read_json, version_of
 _digests: dict[tuple[Any, ...], str] = {}
 
 
-def table_of_now(study: Study) -> dict[str, Any]:
+def table_of_now(study: Study) -> Json:
     """Return the digest of the table, and the sizes and times of its files, which show a change without reading."""
     return {"sha256": _digest(study), "files": _files(study)}
 
 
-def is_changed(study: Study, about: dict[str, Any]) -> bool:
+def is_changed(study: Study, about: Json) -> bool:
     """Return whether the table differs from the one that the study was declared for."""
     known = about.get("table")
     if not known:
@@ -38,7 +39,7 @@ def is_changed(study: Study, about: dict[str, Any]) -> bool:
     return bool(_files(study) != known["files"] and _digest(study) != known["sha256"])
 
 
-def refuse_changed(study: Study, about: dict[str, Any]) -> None:
+def refuse_changed(study: Study, about: Json) -> None:
     """Raise if the table is no longer the one that the study was declared for."""
     if is_changed(study, about):
         raise ConflictError(
@@ -74,10 +75,23 @@ def _digest(study: Study) -> str:
 
 KEPT = 4
 T = TypeVar("T")
-_tables: OrderedDict[tuple[Any, ...], FrequencyTable] = OrderedDict()
-_profiles: OrderedDict[tuple[Any, ...], dict[str, Any]] = OrderedDict()
-_fronts: OrderedDict[tuple[Any, ...], Front] = OrderedDict()
-_wholes: OrderedDict[tuple[Any, ...], dict[str, Any]] = OrderedDict()
+
+
+class Cache(OrderedDict[tuple[object, ...], T]):
+    """The results of the last few keys."""
+
+    def of(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
+        """Return the result of a key, which is made at the first time."""
+        if key not in self:
+            self[key] = make()
+        self.move_to_end(key)
+        if len(self) > KEPT:
+            self.popitem(last=False)
+        return self[key]
+
+
+_tables, _fronts = Cache[FrequencyTable](), Cache[Front]()
+WHOLES, _profiles = Cache[Json](), Cache[Json]()
 
 
 def study_of(places: Places, study: str) -> Study:
@@ -99,12 +113,11 @@ def keep_study(places: Places, study: str, declared: Study) -> None:
     write_run_file(places.study(study) / "run.toml", declared.as_toml(), overwrite=True)
 
 
-def run_file(places: Places, study: str) -> dict[str, Any]:
+def run_file(places: Places, study: str) -> Json:
     """Return a study for the page: what is declared, with paths as the page calls them."""
     version = version_of(places.study(study))  # first: if a change comes in between, it is the older one
     declared = study_of(places, study)
-    settings = declared.model_dump(mode="json", exclude_none=True)
-    settings["search"] = declared.search.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+    settings = dumped(declared)
     settings["data"]["path"] = places.shown(table_path(declared.data, declared.folder))
     if declared.data.codebook is not None:
         settings["data"]["codebook"] = places.shown(declared.folder / declared.data.codebook)
@@ -122,6 +135,12 @@ def run_file(places: Places, study: str) -> dict[str, Any]:
     changed = is_changed(declared, about)
     about.pop("table", None)
     return about | {"id": study, "study": settings, "table_changed": changed, "version": version}
+
+
+def dumped(study: Study) -> Json:
+    """Return what is declared as JSON, and of the search what was set."""
+    search = study.search.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+    return study.model_dump(mode="json", exclude_none=True) | {"search": search}
 
 
 def refuse_stale(places: Places, study: str, version: str) -> None:
@@ -143,21 +162,16 @@ def undecided_columns(study: Study) -> list[str]:
 
 def paths_of(study: Study) -> list[Path]:
     """Return every path that a study names."""
-    settings = [study.data, *([study.population] if study.population is not None else [])]
-    read = [study.channel.prior, *(one.codebook for one in settings)]
-    paths = [path for path in read if path is not None]
-    for column in study.columns.values():
-        tree = column.hierarchy
-        if isinstance(tree, str):
-            paths.append(tree)
-        elif isinstance(tree, HierarchyFile):
-            paths.append(tree.path)
-    return [*_tables_of(study), *((study.folder / path).absolute() for path in paths)]
+    settings = [one for one in (study.data, study.population) if one is not None]
+    trees = [column.hierarchy for column in study.columns.values()]
+    files = [tree.path if isinstance(tree, HierarchyFile) else tree for tree in trees]
+    read = [study.channel.prior, *(one.codebook for one in settings), *files]
+    return [*_tables_of(study), *((study.folder / path).absolute() for path in read if isinstance(path, str))]
 
 
 def _tables_of(study: Study) -> list[Path]:
     """Return the tables that a study reads: its own, the population, files that attackers learn from."""
-    read = [study.data, *([study.population] if study.population is not None else [])]
+    read = [one for one in (study.data, study.population) if one is not None]
     if study.engine != "duckdb" or any(settings.path.startswith(POSTGRESQL) for settings in read):
         raise InputError(
             "the workbench reads files of its folder, and with DuckDB",
@@ -174,7 +188,7 @@ def front_of(places: Places, study: str, job: str) -> tuple[Front, FrequencyTabl
     if not (folder / "front.json").is_file():
         raise InputError("this search has no front yet", expected="a search that has ended", remedy="wait, or stop it")
     key = (str(folder), (folder / "front.json").stat().st_mtime_ns)
-    front = _kept(_fronts, key) or _keep(_fronts, key, load_front(folder))
+    front = _fronts.of(key, lambda: load_front(folder))
     return front, table_of(checked(places, front.study))
 
 
@@ -182,32 +196,14 @@ def table_of(study: Study) -> FrequencyTable:
     """Return the frequency table of a study, read once while its files stay as they are."""
     files = tuple((str(path), path.stat().st_mtime_ns) for path in paths_of(study) if path.is_file())
     key = (study.as_toml().split("\n[search]")[0], files)
-    return _kept(_tables, key) or _keep(_tables, key, study.table())
+    return _tables.of(key, study.table)
 
 
-def whole_of(key: tuple[Any, ...], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Measure once what a point would be as a whole file."""
-    return _kept(_wholes, key) or _keep(_wholes, key, make())
-
-
-def profile_of(study: Study, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def profile_of(study: Study, make: Callable[[], Json]) -> Json:
     """Return the profile of a study's table, made once for one state of the file and its settings: two steps ask."""
     path = table_path(study.data, study.folder)
     key = (study.data.model_dump_json(), str(path), path.stat().st_mtime_ns if path.is_file() else None)
-    return _kept(_profiles, key) or _keep(_profiles, key, make())
-
-
-def _kept(shelf: OrderedDict[tuple[Any, ...], T], key: tuple[Any, ...]) -> T | None:
-    if key in shelf:
-        shelf.move_to_end(key)
-    return shelf.get(key)
-
-
-def _keep(shelf: OrderedDict[tuple[Any, ...], T], key: tuple[Any, ...], value: T) -> T:
-    shelf[key] = value
-    while len(shelf) > KEPT:
-        shelf.popitem(last=False)
-    return value
+    return _profiles.of(key, make)
 
 
 LIMIT = 8  # sentences about columns
@@ -249,30 +245,26 @@ def _column(
         return [f"{name} was {_plain(before.role)}, and is now {_plain(now.role)}."]
     if _tree(before, first) != _tree(now, second):
         return [f"The hierarchy of {name} is another."]
-    if _rest(before) != _rest(now):
+    first_rest, second_rest = (column.model_dump(exclude={"role", "hierarchy"}) for column in (before, now))
+    if first_rest != second_rest:
         return [f"The settings of {name} (order, breaks, missing values …) are others."]
     return []
 
 
 def _reading(before: Study, now: Study) -> list[str]:
-    sentences = []
     first, second = before.data, now.data
-    if first.missing != second.missing:
-        sentences.append(
-            f"Missing values were treated as “{first.missing}”, and are now treated as “{second.missing}”."
-        )
-    if first.na != second.na:
-        sentences.append("Other codes mean that a value is missing.")
-    if _described(before) != _described(now):
-        sentences.append("The table is read in another way.")
-    if (before.population is None) != (now.population is None):
-        sentences.append("The population table is another.")
-    if before.measures != now.measures:
-        sentences.append("Parameters of measures are others.")
-    return sentences
+    rules = f"Missing values were treated as “{first.missing}”, and are now treated as “{second.missing}”."
+    differs = {
+        rules: first.missing != second.missing,
+        "Other codes mean that a value is missing.": first.na != second.na,
+        "The table is read in another way.": _described(before) != _described(now),
+        "The population table is another.": (before.population is None) != (now.population is None),
+        "Parameters of measures are others.": before.measures != now.measures,
+    }
+    return [sentence for sentence, holds in differs.items() if holds]
 
 
-def _described(study: Study) -> dict[str, Any]:
+def _described(study: Study) -> Json:
     settings = study.data.model_dump(exclude={"missing", "na"})
     return settings | {"path": str((study.folder / study.data.path).absolute())}
 
@@ -284,10 +276,6 @@ def _tree(column: ColumnSettings, study: Study) -> Any:
     if isinstance(tree, HierarchyFile):
         return tree.model_dump() | {"path": str((study.folder / tree.path).absolute())}
     return None if tree is None else tree.model_dump()
-
-
-def _rest(column: ColumnSettings) -> dict[str, Any]:
-    return column.model_dump(exclude={"role", "hierarchy"})
 
 
 def _plain(role: Any) -> str:

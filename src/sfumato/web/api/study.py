@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Sequence
 from typing import Any, get_args
 
 from sfumato.auditing.audit import Audit
 from sfumato.auditing.audit import audit as audited
+from sfumato.base.json_types import Json
 from sfumato.data.open import open_source
 from sfumato.data.settings import DataSettings, Role, located
 from sfumato.errors import InputError, counted, shortened
@@ -24,6 +24,7 @@ from sfumato.tables.frequency import FrequencyTable
 from sfumato.web.api.hierarchies import counted_in, joined
 from sfumato.web.api.shelf import (
     checked,
+    dumped,
     keep_study,
     refuse_changed,
     refuse_stale,
@@ -43,18 +44,16 @@ GROUP_PARTS = {
 SECTIONS = ("data", "columns", "search", "measures", "groups")
 
 
-def get(places: Places, study: str) -> dict[str, Any]:
+def get(places: Places, study: str) -> Json:
     """Return a study as it is declared."""
     return run_file(places, study)
 
 
-def put(places: Places, study: str, changes: dict[str, Any], version: str) -> dict[str, Any]:
+def put(places: Places, study: str, version: str, **changes: Any) -> Json:
     """Change what is declared. A section that is given replaces the one before; the table stays the same."""
     refuse_stale(places, study, version)
-    folder = places.study(study)
     before = study_of(places, study)
-    settings = before.model_dump(mode="json", exclude_none=True)
-    settings["search"] = before.search.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+    settings = dumped(before)
     for file in (settings.get("groups") or {}).get("auxiliary", ()):
         file["path"] = located(file["path"], before.folder)
     for section in SECTIONS:
@@ -70,9 +69,8 @@ def put(places: Places, study: str, changes: dict[str, Any], version: str) -> di
         _rooted(places, column)
     _populated(places, before, settings, changes.get("population"))
     if changes.get("columns") is not None:  # a column that is no longer generalized no longer has a weight
-        weights = settings.get("search", {}).get("weights", {})
-        keys = {n for n, c in settings["columns"].items() if c.get("role") == Role.QUASI_IDENTIFIER}
-        settings["search"] = {**settings.get("search", {}), "weights": {n: w for n, w in weights.items() if n in keys}}
+        weights, keys = settings["search"].get("weights", {}), _generalized(settings)
+        settings["search"] = settings["search"] | {"weights": {n: w for n, w in weights.items() if n in keys}}
     after = checked(places, Study(**settings))
     undecided = undecided_columns(after)
     if changes.get("reviewed"):
@@ -82,16 +80,16 @@ def put(places: Places, study: str, changes: dict[str, Any], version: str) -> di
     if changes.get("groups") is not None:
         _refuse_groups(after)
     for name, column in after.columns.items():
-        given = (column.order, column.breaks) != (None, None)
-        if given and column != before.columns.get(name):
+        if (column.order, column.breaks) != (None, None) and column != before.columns.get(name):
             joined(after, name)
     keep_study(places, study, after)
-    about = read_json(folder / "study.json")
+    file = places.study(study) / "study.json"
+    about = read_json(file)
     about |= {name: changes[name] for name in ("name", "reviewed") if changes.get(name) is not None}
     about |= {"undecided": undecided} | ({"reviewed": False} if undecided else {})
     if changes.get("accept_table"):
         about |= {"table": table_of_now(after), "reviewed": False}
-    write_json(folder / "study.json", about)
+    write_json(file, about)
     return run_file(places, study)
 
 
@@ -125,7 +123,7 @@ def same_table(places: Places, study: str) -> None:
     refuse_changed(study_of(places, study), read_json(places.study(study) / "study.json"))
 
 
-def audit(places: Places, study: str) -> dict[str, Any]:
+def audit(places: Places, study: str) -> Json:
     """Return the risk of the raw table: every measure, class sizes, which columns add most.
 
     A column without a role counts as a quasi-identifier until it is declared as something else.
@@ -139,7 +137,7 @@ def audit(places: Places, study: str) -> dict[str, Any]:
     return measured.as_dict() | {"risk_curve": curve, "undecided": undecided}
 
 
-def measures(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
+def measures(places: Places) -> list[Json]:  # noqa: ARG001
     """Return every measure with its facts, whether it is an objective by default, and whether it is the loss."""
     sought = {objective.name for objective in SearchSettings().named}
     return [
@@ -148,7 +146,7 @@ def measures(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
     ]
 
 
-def systems(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
+def systems(places: Places) -> list[Json]:  # noqa: ARG001
     """Return every registered system: what its plans are called, and which settings of a search it reads."""
     return [
         {
@@ -166,27 +164,26 @@ def systems(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
 
 def _read_by(system: str) -> list[str]:
     """Return the settings under [search] that a system takes, by trying each."""
-    accepted = []
-    for name, field in SearchSettings.model_fields.items():
-        if name == "system" or field.get_default(call_default_factory=True) is None:
-            continue
-        with contextlib.suppress(InputError):
-            SearchSettings.checked(system=system, **{name: field.get_default(call_default_factory=True)})
-            accepted.append(name)
-    return accepted
+    usual = {n: field.get_default(call_default_factory=True) for n, field in SearchSettings.model_fields.items()}
+    given = {name: value for name, value in usual.items() if name != "system" and value is not None}
+    return [name for name, value in given.items() if _takes(system, name, value)]
 
 
 def _accepted(system: str, setting: str) -> list[object]:
     """Return the values of a setting that a method takes, by trying each that a run file can name."""
-    accepted = []
-    for value in get_args(get_args(SearchSettings.model_fields[setting].annotation)[0]):
-        with contextlib.suppress(InputError):
-            SearchSettings.checked(system=system, **{setting: value})
-            accepted.append(value)
-    return accepted
+    known = get_args(get_args(SearchSettings.model_fields[setting].annotation)[0])
+    return [value for value in known if _takes(system, setting, value)]
 
 
-def estimate(places: Places, study: str) -> dict[str, Any]:
+def _takes(system: str, setting: str, value: object) -> bool:
+    try:
+        SearchSettings.checked(**{"system": system, setting: value})
+    except InputError:
+        return False
+    return True
+
+
+def estimate(places: Places, study: str) -> Json:
     """Estimate the size of the space and the cost of the search: of a lattice at most, if every node is tried."""
     from sfumato.prediction import predict_search
 
@@ -214,7 +211,7 @@ def estimate(places: Places, study: str) -> dict[str, Any]:
     }
 
 
-def _without_estimate(declared: Study, table: FrequencyTable) -> dict[str, Any] | None:
+def _without_estimate(declared: Study, table: FrequencyTable) -> Json | None:
     """Return what is known of a search that cannot be complete: too large for its algorithm, or without a proof."""
     from sfumato.methods.lattice.search import LIMITS, Search
 
@@ -227,7 +224,11 @@ def _without_estimate(declared: Study, table: FrequencyTable) -> dict[str, Any] 
     return {"space": space, "seconds": None, "limit": limit, "instead": "best_first" if few else "pbg_ea"}
 
 
-def _rooted(places: Places, column: dict[str, Any]) -> None:
+def _generalized(settings: Json) -> list[str]:
+    return [name for name, column in settings["columns"].items() if column.get("role") == Role.QUASI_IDENTIFIER]
+
+
+def _rooted(places: Places, column: Json) -> None:
     """The page calls files by their place in the allowed folder; a run file needs the whole path."""
     tree = column.get("hierarchy") if isinstance(column, dict) else None
     if isinstance(tree, str):
@@ -238,14 +239,14 @@ def _rooted(places: Places, column: dict[str, Any]) -> None:
         )
 
 
-def _rooted_groups(places: Places, groups: dict[str, Any]) -> None:
+def _rooted_groups(places: Places, groups: Json) -> None:
     """The files that attackers learn from are called by their place in the allowed folder."""
     for file in groups.get("auxiliary") or ():
         if isinstance(file, dict) and isinstance(file.get("path"), str):
             file["path"] = str(places.table(file["path"]))
 
 
-def _populated(places: Places, before: Study, settings: dict[str, Any], given: dict[str, Any] | None) -> None:
+def _populated(places: Places, before: Study, settings: Json, given: Json | None) -> None:
     """The table of the population: as it was, another that can be read, or none."""
     if given == {}:
         settings.pop("population", None)
@@ -253,8 +254,7 @@ def _populated(places: Places, before: Study, settings: dict[str, Any], given: d
         path = str(places.table(str(given.get("path", ""))))
         settings["population"] = {**given, "path": path}
         people = open_source(DataSettings.checked(**settings["population"]), places.root)
-        known = [n for n, c in settings["columns"].items() if c.get("role") == Role.QUASI_IDENTIFIER]
-        absent = [name for name in known if name not in people.names]
+        absent = [name for name in _generalized(settings) if name not in people.names]
         if absent:
             raise InputError(
                 f"the population table lacks {shortened(absent)}",
@@ -282,16 +282,11 @@ def _refuse_groups(study: Study) -> None:
             remedy="fill in the form of the group",
         )
     source = open_source(study.data, study.folder)
-    mapping = groups.mapping()
-    names = {*vital_columns(mapping), *mapping.area, *(n for a in mapping.attributes.values() for n in a.columns)}
-    files = [(source.title, source.names, names)]
-    for auxiliary in groups.auxiliary:
-        other = open_source(auxiliary, study.folder)
-        theirs = groups.mapping(auxiliary)
-        needed = {*vital_columns(theirs), *theirs.area, *(n for a in theirs.attributes.values() for n in a.columns)}
-        files.append((auxiliary.title, other.names, needed))
-    for title, there, needed in files:
-        if absent := sorted(needed - set(there)):
+    files = [(source.title, source, groups.mapping())]
+    files += [(one.title, open_source(one, study.folder), groups.mapping(one)) for one in groups.auxiliary]
+    for title, file, mapping in files:
+        needed = {*vital_columns(mapping), *mapping.area, *(n for a in mapping.attributes.values() for n in a.columns)}
+        if absent := sorted(needed - set(file.names)):
             raise InputError(
                 f"{title} has no column {shortened(absent)}",
                 expected="the columns of the group, of the areas and of the characteristics in both files",

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from sfumato.base.json_types import Json
 from sfumato.data.settings import Role
 from sfumato.decide.pick import pick
 from sfumato.errors import InputError, StoppedError, counted
@@ -26,16 +26,14 @@ from sfumato.web.workspace import Places, read_json, write_json
 MOST_OUTPUTS = 160
 
 
-def search_channel(
-    study: Study, given: dict[str, Any], folder: Path, progress: Callable[[int, int], bool]
-) -> dict[str, Any]:
+def search_channel(study: Study, given: Json, folder: Path, progress: Callable[[int, int], bool]) -> Json:
     """Find the channels of a sensitive column and leave the front in the job's folder."""
     front = find(changed(study, given), progress)
     front.save(folder / "front", replace=True)
     return {"points": len(front.points), "how": front.how}
 
 
-def changed(study: Study, given: dict[str, Any]) -> Study:
+def changed(study: Study, given: Json) -> Study:
     """Return the study with the channel that was asked for; the column must be declared sensitive."""
     column = str(given["column"])
     if column not in study.named(Role.SENSITIVE):
@@ -52,7 +50,7 @@ def changed(study: Study, given: dict[str, Any]) -> Study:
     return study.with_search(system="channel").replace(channel={"columns": (column,), **wanted})
 
 
-def front(places: Places, study: str, job: str) -> dict[str, Any]:
+def front(places: Places, study: str, job: str) -> Json:
     """Return the front of a channel search, with its knee."""
     channels = channels_of(places, study, job)
     said = channels.as_dict() | {"points": [flat(point) for point in channels.points]} | dict(channels.details)
@@ -61,7 +59,7 @@ def front(places: Places, study: str, job: str) -> dict[str, Any]:
     return said | {"changes": changes_since(places, study, channels.study)}
 
 
-def point(places: Places, study: str, job: str, number: int) -> dict[str, Any]:
+def point(places: Places, study: str, job: str, number: int) -> Json:
     """One channel: its matrix, column by column of the truth. Categories are values of a sensitive column."""
     chosen = channels_of(places, study, job).point(number)
     channel = channel_of(chosen)
@@ -83,9 +81,7 @@ def channels_of(places: Places, study: str, job: str) -> Front:
     return load_front(folder)
 
 
-def search_groups(
-    study: Study, given: dict[str, Any], folder: Path, progress: Callable[[int, int], bool]
-) -> dict[str, Any]:
+def search_groups(study: Study, given: Json, folder: Path, progress: Callable[[int, int], bool]) -> Json:
     """Attack the file, and if asked protect it; what was found is written to the job's folder."""
     if study.groups is None:
         raise InputError(
@@ -94,7 +90,7 @@ def search_groups(
             remedy="open a run file with [groups]; docs/groups.md shows one",
         )
     seen = attack(study, progress=progress)
-    report: dict[str, Any] = {"attack": seen[0].as_dict() | {"spread": [one.line() for one in seen]}}
+    report: Json = {"attack": seen[0].as_dict() | {"spread": [one.line() for one in seen]}}
     how = f"{counted(len(report['attack']['areas']), 'area')} attacked"
     if given.get("protect", True):
         how += _protected(study, report, folder, progress)
@@ -103,7 +99,7 @@ def search_groups(
     return {"points": len(report.get("protection", {}).get("points", ())), "how": how}
 
 
-def _protected(study: Study, report: dict[str, Any], folder: Path, progress: Callable[[int, int], bool]) -> str:
+def _protected(study: Study, report: Json, folder: Path, progress: Callable[[int, int], bool]) -> str:
     """Protect and save; in a clause, how it ended. Stopped too early, the attack alone is shown."""
     try:
         front = find(study.with_search(system="groups"), progress)
@@ -117,7 +113,7 @@ def _protected(study: Study, report: dict[str, Any], folder: Path, progress: Cal
     )
 
 
-def findings(places: Places, study: str, job: str) -> dict[str, Any]:
+def findings(places: Places, study: str, job: str) -> Json:
     """Return what an attack and a protection found."""
     path = places.job(study, job) / "groups" / "groups.json"
     if not path.is_file():
