@@ -199,7 +199,7 @@ def map_figure(
         traces.append(_extremes(front))
     if chosen is not None:
         traces.append(_chosen(front, first, chosen, f"chosen: point {chosen}"))
-    measure = known_measures()[first]
+    about = known_measures()[first].about
     return figure(
         traces,
         {"title": "information loss, %", "range": [-2, 102]},
