@@ -203,8 +203,7 @@ def map_figure(
     return figure(
         traces,
         {"title": "information loss, %", "range": [-2, 102]},
-        {"title": measure.about.title, "type": measure.about.scale}
-        | ({"dtick": 1} if measure.about.scale == "log" else {}),
+        {"title": about.title, "type": about.scale} | ({"dtick": 1} if about.scale == "log" else {}),
         "map",
         height=480,
     )
