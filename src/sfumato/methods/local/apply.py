@@ -27,7 +27,7 @@ from sfumato.hierarchies.labels import number
 from sfumato.measures.registry import GENERAL_LOSS, K, measure
 from sfumato.measures.thresholds import failing
 from sfumato.measures.units import class_table
-from sfumato.methods.apply_options import (
+from sfumato.methods.apply import (
     Applying,
     UnknownValues,
     inherited_acceptances,
@@ -36,7 +36,7 @@ from sfumato.methods.apply_options import (
     unknown_values,
 )
 from sfumato.methods.local.criteria import Limits, limits_of
-from sfumato.methods.local.pages import pages_of
+from sfumato.methods.local.pages import VERIFIER
 from sfumato.methods.registry import load_front
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release.classes import BoxDraft
@@ -334,7 +334,7 @@ def apply_boxes(given: Applying) -> Draft:
     table = study.table(trees={**saved.trees, **trees}, distances=saved.distances)
     front, earlier = _front(study, table, plan, moved, saved.k)
     noted = [*_warnings(unknown), *limit_warnings(study, front)]
-    return BoxDraft.of(front, front.points[0], pages_of, given=table, earlier=earlier, noted=noted, inherited=inherited)
+    return BoxDraft.of(front, front.points[0], VERIFIER, given=table, earlier=earlier, noted=noted, inherited=inherited)
 
 
 @dataclass(frozen=True, eq=False)

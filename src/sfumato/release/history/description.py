@@ -18,7 +18,7 @@ from sfumato.plans.channel import Channel
 from sfumato.plans.swaps import SwapPlan
 from sfumato.release.classes_rows import Assigned, Division
 from sfumato.release.columns import ColumnRecode
-from sfumato.release.rows import Recoded
+from sfumato.release.rows import Below, RowView
 from sfumato.study import Study
 
 Kind = Literal["recoded", "boxed", "kept", "exchanged", "disguised"]
@@ -208,7 +208,9 @@ def person_columns(study: Study, source: Source) -> tuple[str, ...]:
     return tuple(name for name in source.names if name in study.columns and study.columns[name].role in roles)
 
 
-def describe_recoding(system: str, study: Study, recoded: Recoded, columns: Sequence[ColumnRecode]) -> Description:
+def describe_recoding(
+    system: str, study: Study, recoded: RowView, columns: Sequence[ColumnRecode], below: Below
+) -> Description:
     """Return the description of a release of lattice or cuts."""
     shown = {column.name: ShownColumn("kept") for column in recoded.columns}
     for column in columns:
@@ -217,13 +219,13 @@ def describe_recoding(system: str, study: Study, recoded: Recoded, columns: Sequ
             shown[column.name] = ShownColumn("recoded", tuple(column.keys), tuple(column.groups), labels)
     names = recoded.source.names
     order = sorted(range(len(columns)), key=lambda position: columns[position].name)
-    gone = recoded.below.listed
+    gone = below.listed
     listed = None if gone is None else tuple(sorted(tuple(int(groups[i]) for i in order) for groups in gone))
     return Description(
         system=system,
         columns=shown,
-        size=recoded.below.size,
-        diversity=recoded.below.diversity,
+        size=below.size,
+        diversity=below.diversity,
         listed=listed,
         sensitive=tuple(name for name in study.named(Role.SENSITIVE) if name in names),
         complete=tuple(name for name in study.complete_columns if name in names),
