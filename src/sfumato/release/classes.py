@@ -292,11 +292,11 @@ class BoxDraft(PlanDraft):
         return stated | {"figures": self.person_figures if self.table.counts_units else {}}
 
 
-def released_values(plan: Assigned) -> dict[str, list[str]]:
+def released_values(plan: Assigned) -> dict[str, set[str]]:
     """Return the values of the released records, by column."""
     kept = np.unique(plan.of[plan.owner >= 0])
     return {
-        column.name: [column.values[position] for position in np.unique(codes[kept])]
+        column.name: {column.values[position] for position in np.unique(codes[kept])}
         for column, codes in zip(plan.columns, plan.codes, strict=True)
     }
 
