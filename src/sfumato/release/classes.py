@@ -39,7 +39,7 @@ from sfumato.release.columns import ColumnRecode
 from sfumato.release.downcoding import downcode
 from sfumato.release.draft import Difference, Entries, Facts, ReleasedFolder, Verifier
 from sfumato.release.foreseen import classes_before
-from sfumato.release.format import target_of
+from sfumato.release.format import Entry, target_of
 from sfumato.release.history.description import Description, describe_classes
 from sfumato.release.manifest import (
     MANIFEST,
@@ -78,7 +78,7 @@ from sfumato.tables.domain import loss_of_entered
 from sfumato.tables.frequency import FrequencyTable
 
 
-def table_figures(plan: Assigned) -> dict[str, dict[str, Any]]:
+def table_figures(plan: Assigned) -> dict[str, dict[str, object]]:
     """Return the mean and the largest error of all two-way tables, no figure for very wide columns."""
     widths = [len(column.values) for column in plan.columns]
     if max(widths) > MOST_VALUES:
@@ -131,7 +131,7 @@ def refuse_floors(front: Front, point: Point, table: FrequencyTable) -> None:
         raise _refused("its loss is below its floor, or the floor is not that of the front")
 
 
-def _wrong_floor(details: Mapping[str, Any], loss: float, entered: Callable[[float], float]) -> str:
+def _wrong_floor(details: Entry, loss: float, entered: Callable[[float], float]) -> str:
     """Return the contradiction between a lower bound and the loss and the ratio beside it, empty if there is none.
 
     The ratio excludes the records left out (`entered`). After a random draw, it still refers to the promised loss.
@@ -187,7 +187,7 @@ def _refused(what: str) -> DataError:
 
 
 Beside = Callable[[Study, Assigned], Mapping[str, dict[str, Any]]]
-Details = Callable[[Study, Assigned, Mapping[str, Any]], Mapping[str, Any]]
+Details = Callable[[Study, Assigned, Entry], Entry]
 
 
 def nothing(*_: object) -> Mapping[str, dict[str, Any]]:

@@ -22,6 +22,7 @@ from sfumato.hierarchies.labels import from_values, listed, number, spanned
 from sfumato.plans.recodings import ColumnRecoding
 from sfumato.plans.segments import Segment
 from sfumato.release.columns import UNLISTED, ReleasedColumn, for_whole, is_public
+from sfumato.release.format import Entry
 from sfumato.study import Study
 from sfumato.tables.domain import Domain, leaf_values, span_share
 
@@ -113,17 +114,17 @@ class BoxColumn(ReleasedColumn):
         labels = f"{len(occurring):,} labels occur, which are {how} and may overlap."
         return f"Grouped differently from class to class: {labels}"
 
-    def entry(self, occurring: Collection[str], public: bool, blanked: str) -> dict[str, Any]:  # noqa: ARG002
+    def entry(self, occurring: Collection[str], public: bool, blanked: str) -> dict[str, object]:  # noqa: ARG002
         shown = sorted((label for label in occurring if label), key=self.run_of.__getitem__)
         done = "hidden" if self.hidden else "generalized" if self.generalized else "kept"
         done = "blanked" if self.blanked and done == "generalized" else done
-        entry: dict[str, Any] = {"done": done, "words": self.words(shown, blanked)}
+        entry: dict[str, object] = {"done": done, "words": self.words(shown, blanked)}
         entry |= {"missing": "Missing values remain missing."} if MISSING in occurring else {}
         return entry | ({"labels": shown, "note": UNLISTED} if done == "generalized" else {})
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         runs = list(self.labels)
-        saved: dict[str, Any] = {
+        saved: dict[str, object] = {
             "values": list(self.values),
             "runs": [list(run) for run in runs],
             "labels": [self.labels[run] for run in runs],
@@ -133,7 +134,7 @@ class BoxColumn(ReleasedColumn):
         return saved | ({} if self.spans is None else {"spans": [self.spans[run] for run in runs]})
 
     @classmethod
-    def from_dict(cls, name: str, saved: Mapping[str, Any]) -> BoxColumn:
+    def from_dict(cls, name: str, saved: Entry) -> BoxColumn:
         """Return a saved column. Raises ValueError if the entries cannot be those of a column."""
         values = tuple(map(str, saved["values"]))
         runs = [(int(low), int(high)) for low, high in saved["runs"]]

@@ -13,7 +13,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from sfumato.hierarchies.hierarchy import flat
 from sfumato.plans.boxes import BoxPlan
 from sfumato.plans.segments import segments_of
 from sfumato.release.classes_labels import BoxColumn, Run, box_column
-from sfumato.release.format import raw_cell
+from sfumato.release.format import Entry, raw_cell
 from sfumato.release.rows import RowView, complete_rows
 from sfumato.study import Study
 from sfumato.study.methods import METHODS
@@ -215,11 +214,11 @@ class Division:
             tuple(cells),
         )
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in ("columns", "values", "codes", "entries", "salt", "cells")}
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Division:
+    def from_dict(cls, given: Entry) -> Division:
         """Return a saved division. Invalid entries raise KeyError, ValueError or TypeError."""
         entries = tuple(tuple(int(n) for n in row) for row in given["entries"])
         codes = tuple(tuple(int(n) for n in row) for row in given["codes"])

@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -43,6 +43,7 @@ from sfumato.hierarchies.labels import from_values, interval, listed, number, ro
 from sfumato.hierarchies.recipes import HierarchyFile
 from sfumato.measures.classes import ClassTable
 from sfumato.plans.recodings import ColumnRecoding, at_level, coded, nodes_within
+from sfumato.release.format import Entry
 from sfumato.study import ColumnSettings, Study
 from sfumato.study.methods import METHODS
 from sfumato.tables.domain import Domain, missing_leaf
@@ -88,7 +89,7 @@ class ReleasedColumn(ABC):
         """Return a sentence on what was done. `blanked` is the share of blank records in words, if it is known."""
 
     @abstractmethod
-    def entry(self, occurring: Collection[str], public: bool, blanked: str) -> dict[str, Any]:
+    def entry(self, occurring: Collection[str], public: bool, blanked: str) -> dict[str, object]:
         """Return the entry of a data dictionary: the labels that occur, and their values if these are public."""
 
     @property
@@ -207,9 +208,9 @@ class ColumnRecode(ReleasedColumn):
         groups = len(self._shown(occurring))
         return f"Grouped into {'one group' if groups == 1 else f'{groups:,} groups'}{HOW[self.joined]}."
 
-    def entry(self, occurring: Collection[str], public: bool, blanked: str) -> dict[str, Any]:  # noqa: ARG002
+    def entry(self, occurring: Collection[str], public: bool, blanked: str) -> dict[str, object]:  # noqa: ARG002
         done = "hidden" if self.hidden else "kept" if self.level == 0 else "generalized"
-        entry: dict[str, Any] = {"done": done, "words": self.words(occurring)}
+        entry: dict[str, object] = {"done": done, "words": self.words(occurring)}
         if self.missing_stays and self.labels[self.kept_group] in occurring:
             entry["missing"] = "Missing values remain missing."
         if done != "generalized":
@@ -326,7 +327,7 @@ class Naming:
         levels = (*self.tree.levels[: self.level], self.labels, *self.tree.levels[self.level + 1 :])
         return Hierarchy(self.tree.name, levels, self.tree.maps)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what `naming_from` needs besides the released hierarchy. It is private, like that hierarchy."""
         pairs = zip(self.labels, self.tree.levels[self.level], strict=True)
         labels = {new: old for new, old in pairs if new != old}
@@ -482,7 +483,7 @@ def named_trees(trees: Mapping[str, Hierarchy], namings: Mapping[str, Naming]) -
     return {name: namings[name].named() if name in namings else tree for name, tree in trees.items()}
 
 
-def naming_from(saved: Mapping[str, Any], tree: Hierarchy, level: int, settings: ColumnSettings) -> Naming:
+def naming_from(saved: Entry, tree: Hierarchy, level: int, settings: ColumnSettings) -> Naming:
     """Return the naming of a column that was released, from its released hierarchy and the result of `as_dict`."""
     private = tuple(saved["labels"].get(label, label) for label in tree.levels[level])
     old = Hierarchy(tree.name, (*tree.levels[:level], private, *tree.levels[level + 1 :]), tree.maps)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from sfumato.base.text import percent
 from sfumato.data.cells import cleaned
@@ -18,7 +17,7 @@ from sfumato.data.settings import Role
 from sfumato.data.source import Column, Source
 from sfumato.measures.classes import ClassTable
 from sfumato.release.columns import ReleasedColumn, is_public
-from sfumato.release.format import layout_of
+from sfumato.release.format import Entry, layout_of
 from sfumato.study import Study
 
 MEANT = {Role.OTHER: "released rounded or in bands, and not counted in any privacy measure"}
@@ -37,7 +36,7 @@ def data_dictionary(
     data: str,
     left_out: int,
     occurring: Mapping[str, Mapping[str, int]],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the dictionary as JSON: the labels that occur in the file, and their values if these are public.
 
     Sensitive columns have no list of values. `occurring` holds the number of records of each label.
@@ -48,7 +47,7 @@ def data_dictionary(
             described.append(_bound_entry(name))
             continue
         role = study.columns[name].role
-        entry: dict[str, Any] = {"name": name, "role": str(role), "meaning": role.meaning}
+        entry: dict[str, object] = {"name": name, "role": str(role), "meaning": role.meaning}
         if name in columns:
             column, counts = columns[name], occurring[name]
             entry |= column.entry(counts, is_public(study.columns[name]), blanked_share(column, counts))
@@ -58,7 +57,7 @@ def data_dictionary(
     return {"file": data, "columns": described, "columns_left_out": left_out}
 
 
-def _bound_entry(name: str) -> dict[str, Any]:
+def _bound_entry(name: str) -> dict[str, object]:
     """Return the entry of a column that holds one end of the ranges of another column."""
     column, _, end = name.rpartition("_")
     words = f"The {'lowest' if end == 'low' else 'highest'} value of the label of {column}; empty where all is hidden."
@@ -95,9 +94,7 @@ def treated_entries(study: Study, names: Sequence[str]) -> dict[str, dict[str, s
     return {name: {"role": "other", **kept_entry(study, name), "meaning": MEANT[Role.OTHER]} for name in treated}
 
 
-def plain_dictionary(
-    names: Sequence[str], changed: Mapping[str, Mapping[str, Any]], data: str, left_out: int
-) -> dict[str, Any]:
+def plain_dictionary(names: Sequence[str], changed: Mapping[str, Entry], data: str, left_out: int) -> dict[str, object]:
     """Return the dictionary of a file with mostly unchanged columns. `changed` describes the others.
 
     >>> plain_dictionary(["age"], {}, "data.csv", 2)["columns"][0]["words"]
@@ -149,9 +146,7 @@ KINDS = {
 }
 
 
-def described(
-    engine: Engine, written: Source, dictionary: Mapping[str, Any], book: Codebook, study: Study
-) -> dict[str, Any]:
+def described(engine: Engine, written: Source, dictionary: Entry, book: Codebook, study: Study) -> dict[str, object]:
     """Return a dictionary completed by the codebook and by the cells of the file.
 
     The codebook has the labels of columns and values. The file shows which values occur, the kind of each column, and
@@ -163,7 +158,7 @@ def described(
     for entry in dictionary["columns"]:
         about = book.column(entry["name"])
         column = written.column(entry["name"])
-        result: dict[str, Any] = {"kind": kinds[entry["name"]]}
+        result: dict[str, object] = {"kind": kinds[entry["name"]]}
         if about.label:
             result["label"] = about.label
         if about.values and entry["role"] not in UNLISTED_ROLES:
@@ -179,7 +174,7 @@ def described(
     return {**dictionary, "columns": columns, **{name: entry for name, entry in said.items() if entry}}
 
 
-def codebook_of(dictionary: Mapping[str, Any]) -> Codebook:
+def codebook_of(dictionary: Entry) -> Codebook:
     """Return the labels in a dictionary, from which it can be made a second time for the same file."""
     return Codebook(
         {

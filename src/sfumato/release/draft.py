@@ -22,6 +22,7 @@ from sfumato.data.engine import Engine, open_engine
 from sfumato.data.source import Source
 from sfumato.measures.classes import ClassTable
 from sfumato.release.dictionary import described
+from sfumato.release.format import Entry
 from sfumato.release.history.description import Description
 from sfumato.release.manifest import DICTIONARY, EXTERNAL, MANIFEST, Content
 from sfumato.release.policy import Finding, Inherited
@@ -78,7 +79,7 @@ class Facts:
 
     records: int
     whole: WholeFile
-    dictionary: Mapping[str, Any]
+    dictionary: Entry
     entries: Entries
     findings: Sequence[Finding] = ()
     differences: Sequence[Difference] = ()

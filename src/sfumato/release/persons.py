@@ -6,9 +6,7 @@ each class are known. Publication and `verify --source` check row by row that th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +20,7 @@ from sfumato.errors import InputError, SfumatoError
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.units import class_table
 from sfumato.release.classes_rows import Assigned
+from sfumato.release.format import Entry
 from sfumato.release.readback import in_persons, measures_of, source_figures
 from sfumato.release.rows import RowView
 from sfumato.study import Study
@@ -39,7 +38,7 @@ class Persons:
     suppressed: int
     whole: WholeFile
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {"number": self.number, "suppressed": self.suppressed, "whole": self.whole.as_dict()}
 
 
@@ -50,13 +49,13 @@ class Holders:
     persons: Persons | None = None
     households: WholeFile | None = None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the entries of a manifest."""
         persons = {} if self.persons is None else {"persons": self.persons.as_dict()}
         return persons | ({} if self.households is None else {"households": self.households.as_dict()})
 
     @classmethod
-    def stated(cls, own: Mapping[str, Any]) -> Holders:
+    def stated(cls, own: Entry) -> Holders:
         """Return the figures that a manifest states."""
         persons, households = own.get("persons"), own.get("households")
         return cls(
@@ -121,7 +120,7 @@ def person_classes(study: Study, table: FrequencyTable, of: Counts64, owner: Cou
     return class_table(table, owners, classes, study.weights_for(table))
 
 
-def person_figures(study: Study, classes: ClassTable) -> dict[str, dict[str, Any]]:
+def person_figures(study: Study, classes: ClassTable) -> dict[str, dict[str, object]]:
     """Return every privacy measure in persons and households, measured on the source."""
     known, figures = measures_of(study), in_persons(source_figures(study, classes))
     return {name: entry for name, entry in figures.items() if known[name].reads not in ("originals", "population")}

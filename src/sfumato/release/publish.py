@@ -89,7 +89,7 @@ class Release:
     def public(self) -> Path:
         return self.folder / PUBLIC
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the release as `sfumato publish --json` prints it.
 
         Returns:

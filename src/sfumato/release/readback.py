@@ -29,12 +29,13 @@ from sfumato.measures.measure import Measure
 from sfumato.measures.registry import DISTINCT_L, GENERAL_LOSS, HOUSEHOLDS, T_CLOSENESS, K, with_settings
 from sfumato.release.columns import ReleasedColumn
 from sfumato.release.dictionary import blanked_share, guarded, guarded_share, labels_in
+from sfumato.release.format import Entry
 from sfumato.report.release_pages import whole_of
 from sfumato.study import Study, read
 from sfumato.tables.domain import UNKNOWN, loss_of_source
 from sfumato.tables.frequency import FrequencyTable
 
-Figures = Mapping[str, Mapping[str, Any]]
+Figures = Mapping[str, Entry]
 RULED = (K, DISTINCT_L, T_CLOSENESS, HOUSEHOLDS)  # the measures that rules of the policy are about
 IN_UNITS = "counts persons or households, whose numbers are not in the file, so it is measured on the source"
 FROM_SOURCE = {
@@ -75,7 +76,7 @@ def figures_of(study: Study, classes: ClassTable, stated: Figures) -> dict[str, 
     return figures
 
 
-def source_figures(study: Study, source: ClassTable) -> dict[str, dict[str, Any]]:
+def source_figures(study: Study, source: ClassTable) -> dict[str, dict[str, object]]:
     """Return the measures that a released file cannot show, from the classes of its source."""
     figures = {}
     for name, chosen in measures_of(study).items():
@@ -96,7 +97,9 @@ def in_persons(figures: Figures) -> dict[str, dict[str, Any]]:
     return {name: dict(entry) for name, entry in figures.items() if entry.get("reason") == IN_UNITS}
 
 
-def ruled_figures(study: Study, classes: ClassTable, measures: Sequence[Measure] = RULED) -> dict[str, dict[str, Any]]:
+def ruled_figures(
+    study: Study, classes: ClassTable, measures: Sequence[Measure] = RULED
+) -> dict[str, dict[str, object]]:
     """Return the figures that rules of the policy need, from the classes of a plan."""
     known = {chosen.name: chosen.with_settings(study.measures) for chosen in measures}
     return {
@@ -123,9 +126,9 @@ def unchanged(classes: ClassTable) -> bool:
 BINS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, None))
 
 
-def before_after(study: Study, before: ClassTable, figures: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def before_after(study: Study, before: ClassTable, figures: Figures) -> list[dict[str, object]]:
     """Return every measure of the source and of the released file."""
-    rows = []
+    rows: list[dict[str, object]] = []
     for name, chosen in measures_of(study).items():
         if name in figures:
             answered = chosen.available(before) is None
@@ -144,7 +147,7 @@ def before_after(study: Study, before: ClassTable, figures: Mapping[str, Mapping
 
 def per_column(
     before: ClassTable, after: ClassTable, columns: Sequence[ReleasedColumn], occurring: Mapping[str, Mapping[str, int]]
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Return how much each quasi-identifier adds to the risk, before and after, and its share of information loss.
 
     The labels that occur are those of the file. If persons are counted, `after` has classes of source values.
@@ -176,7 +179,7 @@ def column_losses(classes: ClassTable) -> dict[str, float]:
     return losses
 
 
-def small_classes(classes: ClassTable) -> list[dict[str, Any]]:
+def small_classes(classes: ClassTable) -> list[dict[str, object]]:
     """Return the number of classes and records of each small class size, but never their values."""
     size, rows = classes.size[classes.kept], classes.rows[classes.kept]
     bands = []
@@ -187,7 +190,7 @@ def small_classes(classes: ClassTable) -> list[dict[str, Any]]:
     return bands
 
 
-def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def external_facts(manifest: Entry) -> dict[str, Any]:
     """Return the figures of the external report: no count under ten, and no share from which one follows."""
     records, left_out = manifest["records"], manifest["left_out"]
     whole = whole_of(manifest)
@@ -205,7 +208,7 @@ def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def public_unit(manifest: Mapping[str, Any]) -> dict[str, str]:
+def public_unit(manifest: Entry) -> dict[str, str]:
     """Return what was counted, for readers of the file. The publisher's reason is only in the internal report."""
     return {"counted": manifest["unit"]["noun"], "counted_how": manifest["unit"]["says"]}
 
@@ -229,7 +232,7 @@ def released_loss(
     return round(float(np.average(lost, weights=after.attribute_weights)), 3)
 
 
-def exempt_classes(study: Study, released: ClassTable) -> dict[str, dict[str, Any]]:
+def exempt_classes(study: Study, released: ClassTable) -> dict[str, dict[str, object]]:
     """Return the harmless or missing values of each sensitive column, and the records in exempt classes.
 
     A class is exempt from ℓ, α, β and δ if no value in it is known, or if all known values are harmless.

@@ -46,6 +46,7 @@ from sfumato.release.policy import (
 )
 from sfumato.release.readback import (
     RULED,
+    Figures,
     before_after,
     exempt_classes,
     external_facts,
@@ -289,7 +290,7 @@ def pages_of(_: Path, manifest: Content) -> dict[str, str]:
 
 def release_findings(
     study: Study,
-    figures: Mapping[str, Mapping[str, Any]],
+    figures: Figures,
     whole: WholeFile,
     suppressed: int,
     classes: ClassTable,
@@ -327,7 +328,7 @@ def class_findings(
     study: Study,
     classes: ClassTable,
     measures: Sequence[Measure] = RULED,
-    own: Mapping[str, Mapping[str, Any]] | None = None,
+    own: Figures | None = None,
     raw: bool | None = None,
 ) -> list[Finding]:
     """Return the findings of the classes of a plan, before the file is written. `own` are figures of the method.
@@ -470,7 +471,7 @@ def class_facts(
     folder: ReleasedFolder,
     columns: Sequence[ReleasedColumn],
     classes: ClassTable,
-    figures: Mapping[str, Mapping[str, Any]],
+    figures: Figures,
     known: Mapping[str, Collection[str] | None],
 ) -> Facts:
     """Return the facts of a file with classes of records: its columns, classes, figures and released values."""

@@ -38,6 +38,7 @@ from sfumato.release.contents import (
 )
 from sfumato.release.dictionary import codebook_of
 from sfumato.release.draft import Difference, Entries, ReleasedFolder, Verifier, unlike_entries
+from sfumato.release.format import Entry
 from sfumato.release.manifest import (
     CERTIFICATE,
     DICTIONARY,
@@ -128,7 +129,7 @@ class Verification:
                 remedy="read them, and verify with other_version = True",
             )
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "verified": bool(self),
             "compared": list(self.compared),
@@ -140,7 +141,7 @@ class Verification:
         }
 
 
-def verify_public(folder: Path, source: Any, engine: str, options: EngineOptions) -> Verification:
+def verify_public(folder: Path, source: object, engine: str, options: EngineOptions) -> Verification:
     """Compare the public part of a release with its certificate, for a recipient who has nothing else."""
     if source is not None:
         raise InputError(
@@ -211,7 +212,7 @@ def repeated_differences(manifest: Manifest) -> list[Difference]:
     return [Difference(MANIFEST, what) for what in differences]
 
 
-def point_entries(point: Mapping[str, Any], front: Sequence[Mapping[str, Any]]) -> dict[str, object]:
+def point_entries(point: Entry, front: Sequence[Entry]) -> dict[str, object]:
     """Return the released point as its front states it.
 
     If the released plan was drawn at random, this is only what the draw keeps: the lower bound, the details of the

@@ -36,6 +36,7 @@ from sfumato.methods.channel.pages import CHANNEL, Disguise, Disguised, count_fi
 from sfumato.methods.channel.prior import check_beside, complete_columns, unit_of
 from sfumato.plans.channel import Channel
 from sfumato.release.draft import Difference, Draft, Entries, Facts, ReleasedFolder, Verifier
+from sfumato.release.format import Entry
 from sfumato.release.history.description import Description, describe_disguise
 from sfumato.release.manifest import MANIFEST, RUN, Content, file_settings, named_data, write_run_file
 from sfumato.release.policy import acceptances
@@ -99,7 +100,7 @@ class DisguiseDraft(Draft):
 
     rows_read: int = field(init=False)
     agreed: Agreement = field(init=False)
-    given: Mapping[str, Any] | None = field(init=False)
+    given: Entry | None = field(init=False)
 
     @property
     def complete(self) -> tuple[str, ...]:
@@ -146,7 +147,7 @@ class DisguiseDraft(Draft):
                 remedy="disguise the table again; if that fails too, please report it",
             )
 
-    def stated(self, _: Study) -> dict[str, Any]:
+    def stated(self, _: Study) -> dict[str, object]:
         what = self.what
         return {
             "rows_read": self.rows_read,

@@ -10,7 +10,7 @@ pairs nor how many true members each area has after the exchange. Publication co
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ from sfumato.methods.system import Publishing
 from sfumato.plans.swaps import SwapPlan
 from sfumato.release.dictionary import guarded, guarded_share, plain_dictionary, treated_entries
 from sfumato.release.draft import Attack, Difference, Draft, Entries, Facts, ReleasedFolder, Verifier
-from sfumato.release.format import format_of, target_of
+from sfumato.release.format import Entry, format_of, target_of
 from sfumato.release.history.description import Description, describe_swaps
 from sfumato.release.manifest import EXTERNAL, INTERNAL, MANIFEST, RUN, Content, data_name, write_run_file
 from sfumato.release.policy import Finding, acceptances, unique_findings
@@ -99,7 +99,7 @@ class SwapDraft(Draft):
                 f"the counts of {counted(len(changed), 'column')} have changed", expected="only locations exchanged"
             )
 
-    def stated(self, own: Study) -> dict[str, Any]:
+    def stated(self, own: Study) -> dict[str, object]:
         """Return the recomputed protection, which may take long and so follows all quick checks."""
         front, swapped, number = self.front, self.swapped, self.point.id
         again = worked_out_again(front, Run(self.progress))
@@ -132,7 +132,7 @@ class SwapDraft(Draft):
         }
 
 
-def figures_of(attacks: Sequence[Mapping[str, Any]], cost: float) -> dict[str, Any]:
+def figures_of(attacks: Sequence[Entry], cost: float) -> dict[str, object]:
     """Return the findings of the held-out attacks, before and after, and the cost of the swaps."""
     sealed = [row for row in attacks if row["role"] == "sealed"]
     return {
@@ -142,7 +142,7 @@ def figures_of(attacks: Sequence[Mapping[str, Any]], cost: float) -> dict[str, A
     }
 
 
-def sealed_of(attacks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def sealed_of(attacks: Sequence[Entry]) -> dict[str, int]:
     """Return what the held-out attacks among some rows find."""
     sealed = [row for row in attacks if row["role"] == "sealed"]
     return {
@@ -153,7 +153,7 @@ def sealed_of(attacks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     }
 
 
-def attack_findings(attacks: Sequence[Mapping[str, Any]]) -> list[Finding]:
+def attack_findings(attacks: Sequence[Entry]) -> list[Finding]:
     """Return the held-out attacks that still find a sensitive area, from above or from below."""
     sealed = sealed_of(attacks)
     if not sealed["finding"]:
@@ -165,7 +165,7 @@ def attack_findings(attacks: Sequence[Mapping[str, Any]]) -> list[Finding]:
     return [Finding("attacks", what, figures={"attacks": sealed["finding"]})]
 
 
-def external_facts(manifest: Content) -> dict[str, Any]:
+def external_facts(manifest: Content) -> dict[str, object]:
     """Return the figures of the external report: no count below ten, and no fact of the group or its areas."""
     everything, released = manifest["whole"]["all_columns"], manifest["released"]
     return {
@@ -188,7 +188,7 @@ def pages_of(_: Path, manifest: Content) -> dict[str, str]:
 
 def dictionary_of(
     study: Study, names: Sequence[str], exchanged: Sequence[str] | frozenset[str], data: str, columns: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the data dictionary with the exchanged columns. `columns` is the number of columns of the source."""
     moved = {
         "role": "place",
@@ -272,7 +272,7 @@ def refuse_unlike(front: Front, again: Protection) -> None:
         )
 
 
-def _claims(front: Front) -> dict[str, Any]:
+def _claims(front: Front) -> dict[str, object]:
     """Return all statements of a front about a protection: the facts of the areas, and every point."""
     points = [point.as_dict() for point in front.points]
     return {"details": dict(front.details), "rows": front.rows, "method": front.algorithm, "points": points}
