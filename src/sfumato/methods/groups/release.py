@@ -312,51 +312,50 @@ NOT_ATTACKED = "what attacks find: name as the source the run file that says wha
 
 def facts_of(folder: ReleasedFolder) -> Facts:
     """Return the facts of a swapped file, and the contradictions of its manifest."""
-    manifest, own, written, settings = (
-        folder.manifest,
-        folder.manifest["own"],
-        folder.written,
-        settings_of(folder.study),
-    )
+    manifest, own, written = folder.manifest, folder.manifest["own"], folder.written
+    settings = settings_of(folder.study)
     if settings_of(folder.own).mapping() != _shared(settings):
         raise InputError(f"{RUN} maps its columns otherwise", expected="the mapping of the release")
     with open_engine(folder.own.engine, folder.own.engine_options) as engine, stage("measure all columns together"):
         engine.attach(written, "written")
         whole = whole_file(engine, folder.study, written)
-    point, report, attacks = manifest["point"], own["protection"], own["attacks"]
-    figures, names = figures_of(attacks, point["cost"]), list(written.names)
-    cells = len(settings.protect.columns or settings.mapping().attributes)
-    records = whole.everything.records
-    agree = {
-        "point": alike(report["points"][report["chosen"]], {**point, "residual": attacks}),
-        "loss": same(point["loss"] * cells * records, point["cost"], least=CLOSE),
-        "findings": report["found_before"] == figures["found_before"]
-        and point["found"] == sum(row["areas_after"] for row in attacks if row["role"] != "sealed"),
-        "records": records == manifest["source"]["rows_read"],
-        "exchanged columns": set(own["exchanged"]) <= set(names),
-        "swaps": point["bound"] is None or point["bound"] <= point["cost"] * (1 + CLOSE),
-    }
-    sealed = sealed_of(attacks)
+    point, names, sealed = manifest["point"], list(written.names), sealed_of(own["attacks"])
     left_out = manifest["dictionary"]["columns_left_out"]
     return Facts(
-        records=records,
+        records=whole.everything.records,
         whole=whole,
         dictionary=dictionary_of(folder.study, names, own["exchanged"], folder.data, len(names) + left_out),
         entries={
             "suppressed": 0,
             "loss": point["loss"],
-            "figures": figures,
+            "figures": figures_of(own["attacks"], point["cost"]),
             "point.sealed": sealed,
-            "own.algorithm": report["method"],
+            "own.algorithm": own["protection"]["method"],
             "own.protection.holds": sealed["areas"] == 0,
         },
-        findings=[*attack_findings(attacks), *unique_findings(folder.study.policy, whole)],
+        findings=[*attack_findings(own["attacks"]), *unique_findings(folder.study.policy, whole)],
         differences=[
             Difference(MANIFEST, f"its {name} do not agree with the rest of it")
-            for name, fine in agree.items()
-            if not fine
+            for name in _contradictions(manifest, settings, names, whole.everything.records)
         ],
     )
+
+
+def _contradictions(manifest: Content, settings: GroupsSettings, names: Sequence[str], records: int) -> list[str]:
+    """Return the entries of a manifest that contradict others: its point, its attacks, and its protection."""
+    own, point = manifest["own"], manifest["point"]
+    report, attacks = own["protection"], own["attacks"]
+    cells = len(settings.protect.columns or settings.mapping().attributes)
+    agree = {
+        "point": alike(report["points"][report["chosen"]], {**point, "residual": attacks}),
+        "loss": same(point["loss"] * cells * records, point["cost"], least=CLOSE),
+        "findings": report["found_before"] == figures_of(attacks, point["cost"])["found_before"]
+        and point["found"] == sum(row["areas_after"] for row in attacks if row["role"] != "sealed"),
+        "records": records == manifest["source"]["rows_read"],
+        "exchanged columns": set(own["exchanged"]) <= set(names),
+        "swaps": point["bound"] is None or point["bound"] <= point["cost"] * (1 + CLOSE),
+    }
+    return [name for name, fine in agree.items() if not fine]
 
 
 def _shared(settings: GroupsSettings) -> Any:
