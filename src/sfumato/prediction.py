@@ -252,7 +252,7 @@ def _release(study: Study, table: FrequencyTable, folder: Path) -> list[Stage]:
         with stage("measure all columns together"):
             whole_file(engine, study, own.source())
         with stage("measure the file"):
-            figures_of(study, released_classes(own, columns, recoded.suppressed), None)
+            figures_of(study, released_classes(own, columns), {})
     outer = {"count classes", "write the file", "compare every row", "look for extremes"}
     outer |= {"measure all columns together", "measure the file"}
     return [done for done in recorder.done if done.name in outer]

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import sfumato as sf
 from sfumato.methods.channel.estimate import warner
-from sfumato.methods.groups.release import publish_protection
 from sfumato.plans.channel import Channel
-from sfumato.release.publish import publish
 from tests.methods.groups.files import protected_front, protected_study
-from tests.release.fronts import front_of, small
+from tests.release.fronts import front_of, publish, publish_protection, small
 
 LEVELS = {"age": 3, "post code": 3, "sex": 0}
 ACCEPT = {"uniques": "a small table made for a test", "attacks": "a small table made for a test"}

@@ -19,11 +19,10 @@ import sfumato as sf
 from sfumato.cli import application, run
 from sfumato.errors import DataError
 from sfumato.release.manifest import checksum, digest
-from sfumato.release.publish import publish
 from sfumato.study import Study, read_kept
 from tests.hostile.watching import CANARY, watched
 from tests.methods.groups.files import protected_front, protected_study
-from tests.release.fronts import front_of, small
+from tests.release.fronts import front_of, publish, small
 
 LEVELS = {"age": 3, "post code": 3, "sex": 0}
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from tests.labelled.survey import front, study_of, write
+from tests.release.fronts import publish
 
 from sfumato.data.codebook_files import read_ddi
 from sfumato.methods.publish import verify
 from sfumato.release.metadata import croissant, ddi, metadata_pages
-from sfumato.release.publish import publish
 
 NAMESPACE = "{ddi:codebook:2_5}"
 # Which elements may stand in an element, in their order, as DDI Codebook 2.5 publishes it (codebook.xsd of 2012-01-17).

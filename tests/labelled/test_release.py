@@ -12,11 +12,11 @@ import pyreadstat
 import pytest
 import python_calamine
 from tests.labelled.survey import SEX, front, study_of, survey, write
+from tests.release.fronts import publish
 
 from sfumato.data.labelled_write import without_time
 from sfumato.errors import InputError
 from sfumato.methods.publish import verify
-from sfumato.release.publish import publish
 
 
 def released(folder: Path, source: str, kind: str | None = None, **given: Any) -> Any:

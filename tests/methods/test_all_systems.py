@@ -158,9 +158,10 @@ def test_a_release_is_rehearsed_as_it_is_made(made: Made) -> None:
     choice = sf.pick(sf.load_front(made.front), point=middle(made.found))
     rehearsed = rehearse(choice, state=made.folder / "other-state")
     released = pack.read_manifest(made.release)
-    assert (rehearsed.measured.records, rehearsed.measured.suppressed) == (released["records"], released["suppressed"])
+    foreseen = dict(rehearsed.manifest)
+    assert (foreseen["records"], foreseen["suppressed"]) == (released["records"], released["suppressed"])
     assert [len(row) for row in rehearsed.rows] == [len(rehearsed.columns)] * 10
-    assert list(rehearsed.columns) == [entry["name"] for entry in rehearsed.dictionary["columns"]]
+    assert list(rehearsed.columns) == [entry["name"] for entry in rehearsed.manifest["dictionary"]["columns"]]
 
 
 def test_a_front_whose_points_have_a_k_is_asked(made: Made) -> None:

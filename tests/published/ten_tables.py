@@ -15,12 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.release.fronts import publish
+
 import sfumato as sf
 from sfumato.auditing.inspect import Inspection
 from sfumato.data.settings import Role
 from sfumato.methods.search import search
 from sfumato.release.policy import PolicyError
-from sfumato.release.publish import Release, publish
+from sfumato.release.publish import Release
 from sfumato.study import ColumnSettings, Study, read
 
 ADULT = "age workclass fnlwgt education education-num marital-status occupation relationship race sex capital-gain "

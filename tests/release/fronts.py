@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import sfumato as sf
+from sfumato.decide.pick import Choice
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.classes import classify
 from sfumato.measures.suppression import suppress_within
@@ -84,3 +85,13 @@ def small(folder: Path, missing: str = "category", rows: int = 200, **columns: d
     }
     data = {"path": str(folder / "people.csv"), "na": ["?"], "missing": missing}
     return sf.Study(data=data, columns=declared | columns)
+
+
+def publish(front: sf.Front, number: int, folder: Path, **given: Any) -> sf.Release:
+    """A point of a front as a release, without a choice."""
+    return sf.publish(Choice(front, front.point(number), ""), folder, **given)
+
+
+def publish_protection(front: sf.Front, folder: Path, point: int | None = None, **given: Any) -> sf.Release:
+    """A point of a protection as a release; the chosen one unless given."""
+    return publish(front, int(front.details["chosen"]) if point is None else point, folder, **given)

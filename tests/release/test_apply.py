@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.release.fronts import front_of, people, small, write_csv
+from tests.release.fronts import front_of, people, publish, small, write_csv
 
 import sfumato as sf
 from sfumato.cli import run
@@ -16,7 +16,7 @@ from sfumato.errors import DataError, InputError
 from sfumato.methods.apply import apply_plan
 from sfumato.methods.publish import verify
 from sfumato.release.policy import PolicyError
-from sfumato.release.publish import Release, publish
+from sfumato.release.publish import Release
 
 LEVELS = {"age": 2, "post code": 1, "sex": 0}
 

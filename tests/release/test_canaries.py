@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.release.fronts import front_of, people, small, write_csv
+from tests.release.fronts import front_of, people, publish, small, write_csv
 
 import sfumato as sf
 from sfumato.methods.apply import apply_plan
-from sfumato.release.publish import Release, publish
+from sfumato.release.publish import Release
 from sfumato.study import SearchSettings
 
 LEVELS = {"age": 2, "post code": 2, "sex": 0}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.release.fronts import front_of, small, write_csv
+from tests.release.fronts import front_of, publish, small, write_csv
 from tests.release.test_closed import METHODS, resealed
 from tests.release.test_every_system import LEVELS
 
@@ -22,7 +22,6 @@ import sfumato as sf
 from sfumato.cli import run
 from sfumato.release import checker
 from sfumato.release import manifest as pack
-from sfumato.release.publish import publish
 
 RECODED = ("lattice", "cuts", "local", "cells")
 

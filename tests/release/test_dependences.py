@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.release.fronts import front_of, write_csv
+from tests.release.fronts import front_of, publish, write_csv
 
 import sfumato as sf
 from sfumato.errors import UnreachableError
 from sfumato.release.policy import PolicyError
-from sfumato.release.publish import publish
 
 PLACES = {"place": 1, "sex": 0}
 REASON = "the file stays in the safe room"

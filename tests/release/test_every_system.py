@@ -12,18 +12,17 @@ from typing import Any
 
 import pytest
 from tests.methods.groups.files import protected_front, protected_study
-from tests.release.fronts import ANYTHING, front_of, small
+from tests.release.fronts import ANYTHING, front_of, publish, publish_protection, small
 from tests.release.planted import front_with
 
 import sfumato as sf
 from sfumato.data.open import open_source
 from sfumato.data.source import Source
 from sfumato.methods.channel.estimate import warner
-from sfumato.methods.groups.release import publish_protection
 from sfumato.plans.channel import Channel
 from sfumato.plans.recodings import CutPlan
 from sfumato.release import manifest as pack
-from sfumato.release.publish import Release, publish
+from sfumato.release.publish import Release
 
 ACCEPT = dict.fromkeys(("uniques", "attacks"), "a small table made for a test")
 LEVELS = {"age": 2, "post code": 2, "sex": 0}

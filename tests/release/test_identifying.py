@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.release.fronts import front_of, write_csv
+from tests.release.fronts import front_of, publish, write_csv
 
 import sfumato as sf
 from sfumato.release.policy import PolicyError
-from sfumato.release.publish import publish
 
 ROWS = 400
 

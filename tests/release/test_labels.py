@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from tests.release.fronts import publish
 from tests.release.planted import (
     HIGH,
     LOW,
@@ -30,7 +31,7 @@ from sfumato.hierarchies import Hierarchy, save
 from sfumato.methods.apply import apply_plan
 from sfumato.methods.publish import verify
 from sfumato.plans.recodings import CutPlan, LevelPlan
-from sfumato.release.publish import Release, publish
+from sfumato.release.publish import Release
 from sfumato.tables.frequency import FrequencyTable
 from sfumato.web.api import hierarchies
 from sfumato.web.workspace import Places, version_of

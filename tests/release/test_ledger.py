@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.methods.groups.files import protected_study
-from tests.release.fronts import front_of, people, write_csv
+from tests.release.fronts import front_of, people, publish, write_csv
 from tests.release.pairs import Pair
 
 import sfumato as sf
@@ -35,7 +35,6 @@ from sfumato.release.history import people as row_hashes
 from sfumato.release.history.check import Comparison
 from sfumato.release.history.ledger import Ledger
 from sfumato.release.policy import PolicyError
-from sfumato.release.publish import publish
 
 ALONE = {"k": "years at work are hard to learn", "uniques": "years at work are hard to learn"}
 ACCEPT = {"rule": "earlier", "reason": "the two files stay in one safe room"}

@@ -9,12 +9,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from tests.methods.visits import study_of, visits
-from tests.release.fronts import front_of, write_csv
+from tests.release.fronts import front_of, publish, write_csv
 
 import sfumato as sf
 from sfumato.release import manifest
 from sfumato.release.policy import PolicyError
-from sfumato.release.publish import publish
 from sfumato.release.readback import external_facts
 from sfumato.report.release_pages import whole_of
 
@@ -97,7 +96,7 @@ def test_forged_figures_of_persons_are_found_with_the_source(tmp_path: Path) -> 
     path.write_text(json.dumps(about), "utf-8")
     said = " ".join(difference.what for difference in sf.verify(tmp_path / "r", table).differences)
     assert "alpha_k is not that of the source" in said
-    assert "figures of persons are not those of the source" in said
+    assert "persons.whole.all_columns.unique is not that of the source" in said
 
 
 def test_many_rows_of_few_persons_are_refused(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ import pyreadstat
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.release.fronts import publish
 from tests.release.planted import (
     HIGH,
     JOBS,
@@ -43,7 +44,6 @@ from sfumato.hierarchies.recipes import builder, recipe
 from sfumato.methods.apply import apply_plan
 from sfumato.methods.publish import verify
 from sfumato.plans.recodings import CutPlan, LevelPlan
-from sfumato.release.publish import publish
 from sfumato.tables.frequency import FrequencyTable
 
 

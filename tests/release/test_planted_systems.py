@@ -25,6 +25,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.methods.groups.files import GOOD, PROTECT, protected_front
+from tests.release.fronts import publish_protection
 from tests.release.planted import HIGH, JOBS, LOW, Person, people, public_files, rows_of, write_people
 from tests.release.test_planted import strangers
 
@@ -32,7 +33,6 @@ import sfumato as sf
 from sfumato.data.settings import Role
 from sfumato.front import Front
 from sfumato.methods.channel.system import chosen_channel
-from sfumato.methods.groups.release import publish_protection
 from sfumato.release.policy import PolicyError
 from sfumato.study import ColumnSettings
 from sfumato.study.sections import PolicySettings

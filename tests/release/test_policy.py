@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.release.fronts import WHY, front_of, small, write_csv
+from tests.release.fronts import WHY, front_of, publish, small, write_csv
 
 import sfumato as sf
 from sfumato.cli import run
@@ -17,7 +17,6 @@ from sfumato.errors import InputError
 from sfumato.methods.registry import system_named
 from sfumato.methods.system import Publishing
 from sfumato.release.policy import PolicyError, acceptances
-from sfumato.release.publish import publish
 from sfumato.study.sections import THRESHOLDS, PolicySettings, weaker_thresholds
 
 COARSE = {"age": 3, "post code": 3, "sex": 0}

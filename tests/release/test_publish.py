@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.release.fronts import front_of, small, write_csv
+from tests.release.fronts import front_of, publish, small, write_csv
 
 import sfumato as sf
 from sfumato.errors import DataError, HierarchyError, InputError, SfumatoError
 from sfumato.front import Front
 from sfumato.methods.publish import verify
-from sfumato.release.publish import Release, publish
+from sfumato.release.publish import Release
 from sfumato.study import ColumnSettings
 
 ADULT = {"age": 4, "workclass": 1, "education": 2, "marital-status": 1, "race": 1, "sex": 0}

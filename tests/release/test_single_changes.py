@@ -159,8 +159,8 @@ def test_details_that_follow_from_the_blanks_are_counted(tmp_path: Path) -> None
     METHODS["cells"](tmp_path)(tmp_path / "release")
     for name in ("cells", "blanked", "blank_records", "readings"):
         for both, expected in (
-            (False, "its point and its front differ in details"),
-            (True, f"the {name} of its point"),
+            (False, "its point.details."),
+            (True, f"its point.details.{name}"),
         ):
             shutil.copytree(tmp_path / "release", tmp_path / "copy")
             changed_detail(tmp_path / "copy", name, both=both)

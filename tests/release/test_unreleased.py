@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from tests.release.fronts import front_of, small
+from tests.release.fronts import front_of, publish, small
 
 import sfumato as sf
 from sfumato.data.settings import Role
@@ -14,7 +14,6 @@ from sfumato.errors import StudyError
 from sfumato.methods.channel.estimate import warner
 from sfumato.methods.channel.release import disguise
 from sfumato.plans.channel import Channel
-from sfumato.release.publish import publish
 
 LEVELS = {"age": 2, "post code": 1, "sex": 1}
 UNRELEASED = ("identifier", "drop", "vital")

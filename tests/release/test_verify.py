@@ -11,12 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.release.fronts import front_of, small
+from tests.release.fronts import front_of, publish, small
 
 from sfumato.errors import InputError, SfumatoError
 from sfumato.methods.publish import verify
 from sfumato.release.manifest import checksum, digest
-from sfumato.release.publish import publish
 
 DATA = "public/data.csv"
 LEVELS = {"age": 2, "post code": 2, "sex": 0}
@@ -280,8 +279,8 @@ KILLER = """
 import random, sys
 from pathlib import Path
 from sfumato.methods.registry import load_front
-from sfumato.release.publish import publish
 from tests.moments import attempt
+from tests.release.fronts import publish
 import plotly.offline, pyarrow, sfumato.measures.registry, sfumato.data.duckdb
 sfumato.measures.registry.known_measures()
 

@@ -16,7 +16,7 @@ import sfumato as sf
 from sfumato.cli import application
 from sfumato.data.database import Database
 from sfumato.methods.publish import verify
-from sfumato.release.publish import publish
+from tests.release.fronts import publish
 from tests.scale.servers import Server
 
 pytestmark = pytest.mark.scale

@@ -24,10 +24,10 @@ from sfumato.methods.publish import verify
 from sfumato.release.history.compare import join_releases
 from sfumato.release.history.description import Description, ShownColumn
 from sfumato.release.history.people import hashed_rows
-from sfumato.release.publish import publish
 from sfumato.release.rows import differing_rows
 from sfumato.samples.census import people, plant
 from tests.points import points_in
+from tests.release.fronts import publish
 from tests.release.test_rows import Meant, files
 from tests.scale.cluster import Cluster
 

@@ -12,7 +12,7 @@ from sfumato.data.frame import is_frame
 from sfumato.data.settings import EngineOptions
 from sfumato.decide.pick import Choice
 from sfumato.front import Front
-from sfumato.methods.registry import VERIFIERS, system_named
+from sfumato.methods.registry import system_named, verifier_of
 from sfumato.methods.system import Publishing
 from sfumato.release.publish import Rehearsal, Release, publish_draft, rehearse_draft
 from sfumato.release.verify import Verification, verify_release
@@ -34,18 +34,16 @@ def publish(
     """Write a chosen point as a new release folder; the reason for the choice is written into the internal report.
 
     The file is read back and measured after it is written. No file is left if a figure differs or if it breaks the
-    policy of the study. A reason for each rule that it may break is given by `accept`: `{"uniques": "the file stays in
-    the safe room"}`. The `name` is that of the released file. The `format` is csv, parquet, sav, dta or xlsx, by
-    default the format of the source. The folder of the ledger is `state`, by default that of the user.
+    policy of the study.
 
     Args:
         choice: what `pick` or `ask` chose.
         folder: a folder that does not exist yet.
         reason: why this release, for the internal report.
-        accept: rules that the release may break, each with a reason.
+        accept: rules that the release may break, each with a reason: `{"uniques": "the file stays in the safe room"}`.
         name: the name of the released file, without its ending.
-        format: csv, parquet, sav, dta or xlsx.
-        state: the folder of the ledger.
+        format: csv, parquet, sav, dta or xlsx, by default that of the source.
+        state: the folder of the ledger, by default that of the user.
         progress: a function that receives the progress.
 
     Returns:
@@ -78,9 +76,8 @@ def verify(
 ) -> Verification:
     """Compare a release folder with what was published, and with its source if that is given.
 
-    `source` is the table (a path, or a table in memory), or a run file of the caller that says how to read it (required
-    for a query of a database). The files that an attack on a protected group learns from are never taken from the
-    folder. Such a release is attacked only if `source` is the run file that names them.
+    The files that an attack on a protected group learns from are never taken from the folder. Such a release is
+    attacked only if `source` is the run file that names them.
 
     Pages that another version drew cannot be compared word by word. They are listed, and the release is not verified
     unless `other_version` states that this is known. Code that can run or load is not accepted in a page of any
@@ -88,7 +85,8 @@ def verify(
 
     Args:
         folder: the release.
-        source: the table it was made from, or a run file of the caller.
+        source: the table it was made from (a path, or a table in memory), or a run file of the caller that says how
+            to read it, which is required for a query of a database.
         engine: where rows are compared.
         engine_options: its memory limit and threads.
         other_version: whether a release counts as verified although another version drew its pages.
@@ -97,7 +95,7 @@ def verify(
         What agrees and what differs; true if nothing differs.
     """
     named = source if source is None or is_frame(source) else str(source)
-    return verify_release(VERIFIERS, folder, named, engine, engine_options or EngineOptions(), other_version)
+    return verify_release(verifier_of, folder, named, engine, engine_options or EngineOptions(), other_version)
 
 
 def draw(
@@ -109,15 +107,12 @@ def draw(
 ) -> Path:
     """Write the map of a front as a self-contained page; `chosen` marks a point.
 
-    `table` is the frequency table of the study if it was read before. `compare` names two points of a recoding whose
-    class sizes are shown side by side.
-
     Args:
         front: the front.
         path: the page to write.
         chosen: the id of a point to mark.
         table: the study's frequency table, if it was read before.
-        compare: the ids of two points to show side by side.
+        compare: the ids of two points of a recoding whose class sizes are shown side by side.
 
     Returns:
         The page that was written.

@@ -16,10 +16,9 @@ from sfumato.tables.frequency import FrequencyTable
 
 if TYPE_CHECKING:
     from sfumato.decide.pick import Choice
-    from sfumato.methods.apply_options import Applying
-    from sfumato.release.draft import Draft
+    from sfumato.methods.apply import Applying
+    from sfumato.release.draft import Draft, Verifier
     from sfumato.release.manifest import Manifest
-    from sfumato.release.verify import Verifier
 
 
 # The other system, and what only a release needs, are imported on first use: a search does not wait for them.
@@ -52,9 +51,9 @@ class Recodings:
 
     @property
     def verifier(self) -> Verifier:
-        from sfumato.release.recoding_verify import CUTS, LATTICE
+        from sfumato.release.recoding import RECODINGS
 
-        return {"lattice": LATTICE, "cuts": CUTS}[self.name]
+        return RECODINGS
 
     def unit(self, study: Study) -> str:  # noqa: ARG002
         return self.steps
@@ -66,9 +65,9 @@ class Recodings:
         return Verdict()
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
-        from sfumato.release.recoding import RecodingDraft
+        from sfumato.release.recoding import RECODINGS, RecodingDraft
 
-        return RecodingDraft.of(with_acceptances(choice.front, how), choice.point, how.name, how.format)
+        return RecodingDraft.of(with_acceptances(choice.front, how), choice.point, RECODINGS, how.name, how.format)
 
     def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
         return {"Measured on the file": measured_rows(manifest)}

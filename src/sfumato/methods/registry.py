@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,8 @@ from sfumato.front import Front, read_front
 
 if TYPE_CHECKING:
     from sfumato.methods.system import System
-    from sfumato.release.verify import Verifier
+    from sfumato.release.draft import Verifier
+    from sfumato.release.manifest import Content
 
 
 # Modules are imported on first use, so no command waits for the solvers of a system that it does not need.
@@ -36,22 +36,11 @@ def system_named(name: object) -> System:
     return system
 
 
-class Verifiers(Mapping[str, "Verifier"]):
-    """The verifiers of releases by the system that made them; a system is imported when its verifier is requested."""
-
-    def __getitem__(self, name: str) -> Verifier:
-        if name not in MODULES:
-            raise KeyError(name)
-        return system_named(name).verifier
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(MODULES)
-
-    def __len__(self) -> int:
-        return len(MODULES)
-
-
-VERIFIERS = Verifiers()
+def verifier_of(manifest: Content) -> Verifier:
+    """Return the verifier of the method that made a release; only that method is imported."""
+    if str(manifest["system"]) not in MODULES:
+        raise InputError("the manifest does not name a known system", expected=" or ".join(MODULES))
+    return system_named(manifest["system"]).verifier
 
 
 def load_front(folder: str | Path, run: str | Path | None = None, *, source: Any = None) -> Front:

@@ -102,9 +102,9 @@ class BoxSystem(ABC):
         return front_page(front, self.columns(front), chosen, title=self.title, bound=self.bound)
 
 
-def salt_of(seed: int | None) -> str | None:
-    """Return the salt that separates records of a tuple: None draws it at publication, and only a test sets it."""
-    return None if seed is None else f"test {seed}"
+def salt_of(seed: int | None) -> dict[str, str]:
+    """Return the salt that separates records of a tuple: nothing draws it at publication, and only a test sets it."""
+    return {} if seed is None else {"salt": f"test {seed}"}
 
 
 def ratio(point: Point) -> str:

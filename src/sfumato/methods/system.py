@@ -1,15 +1,14 @@
 """The interface of a system. Code for all systems uses this interface and nothing else of a system.
 
-The module also has the checks of what a search is asked for (objectives, weights, algorithm), and `first_unlike`,
-which compares saved figures with computed ones.
+The module also has the checks of what a search is asked for: objectives, weights, algorithm.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sfumato.errors import StudyError, nearest, shortened
 from sfumato.measures.measure import Goal
@@ -21,12 +20,11 @@ if TYPE_CHECKING:
     from sfumato.base.progress import Progress
     from sfumato.decide.pick import Choice
     from sfumato.front import Front
-    from sfumato.methods.apply_options import Applying
+    from sfumato.methods.apply import Applying
     from sfumato.methods.run import Run
     from sfumato.plans.recodings import Plan
-    from sfumato.release.draft import Draft
+    from sfumato.release.draft import Draft, Verifier
     from sfumato.release.manifest import Manifest
-    from sfumato.release.verify import Verifier
     from sfumato.study.sections import Acceptance
 
 
@@ -148,35 +146,3 @@ def check_weights(settings: SearchSettings, table: FrequencyTable) -> None:
 def number(value: float) -> float:
     """Return a float as an integer if it is a whole number."""
     return int(value) if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else float(value)
-
-
-CLOSE = 1e-9
-NOTHING = 1e-13  # absolute tolerance: the errors of large tables are small figures, and must be compared too
-
-
-def first_unlike(one: Any, two: Any, unchecked: Collection[str] = (), name: str = "") -> tuple[str, Any, Any] | None:
-    """Return the name and both values of the first entry in which two records differ by more than rounding.
-
-    >>> first_unlike({"a": [1, 2.0]}, {"a": [1, 2.5]}), first_unlike({"a": 1.0}, {"a": 1.0 + 1e-12})
-    (('a.1', 2.0, 2.5), None)
-    """
-    if isinstance(one, Mapping) and isinstance(two, Mapping):
-        for key in dict.fromkeys([*two, *one]):
-            if key in unchecked:
-                continue
-            inner = f"{name}.{key}" if name else str(key)
-            path = first_unlike(one.get(key), two.get(key), unchecked, inner)
-            if path is not None:
-                return path
-        return None
-    if isinstance(one, list | tuple) and isinstance(two, list | tuple) and len(one) == len(two):
-        pairs = enumerate(zip(one, two, strict=True))
-        return next((f for i, (a, b) in pairs if (f := first_unlike(a, b, unchecked, f"{name}.{i}")) is not None), None)
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, two))
-    same = math.isclose(one, two, rel_tol=CLOSE, abs_tol=NOTHING) if numbers else type(one) is type(two) and one == two
-    return None if same else (name, one, two)
-
-
-def shown(value: Any) -> str:
-    """Return a value as a short text for a message."""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)[:80]

@@ -8,7 +8,7 @@ node of the column's hierarchy keeps the name that a person wrote. Any other run
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,16 +19,18 @@ from sfumato.base.arrays import Flags, Floats
 from sfumato.data.cells import MISSING, neutralised
 from sfumato.errors import HierarchyError, shortened
 from sfumato.hierarchies.labels import from_values, listed, number, spanned
+from sfumato.plans.recodings import ColumnRecoding
 from sfumato.plans.segments import Segment
-from sfumato.release.columns import for_whole, is_public
+from sfumato.release.columns import UNLISTED, ReleasedColumn, for_whole, is_public
+from sfumato.release.format import Entry
 from sfumato.study import Study
-from sfumato.tables.domain import leaf_values, span_share
+from sfumato.tables.domain import Domain, leaf_values, span_share
 
 Run = tuple[int, int]  # positions of values: the first, and behind the last
 
 
 @dataclass(frozen=True, eq=False)
-class BoxColumn:
+class BoxColumn(ReleasedColumn):
     """One column: its values in order (a missing value is the empty text), and the label of each released run.
 
     A label is None if a missing cell stays missing. `depths` and `spans` are the properties of a run that measures of
@@ -70,9 +72,59 @@ class BoxColumn:
         """Whether every cell is either unchanged or hidden."""
         return self.generalized and all(high - low in (1, len(self.values)) for low, high in self.labels)
 
-    def as_dict(self) -> dict[str, Any]:
+    @property
+    def size(self) -> int:
+        return len(self.values)
+
+    @property
+    def root(self) -> str | None:
+        return self.labels.get((0, len(self.values))) if self.blanked else None
+
+    def recoding(self, domain: Domain) -> ColumnRecoding:
+        """Return a released column as a recoding in which every label is a group of its own."""
+        self.refuse_strange(domain, self.run_of, "labels of the release")
+        runs = [self.run_of.get(label) for label in domain.labels]
+        covers = np.array([1 if run is None else run[1] - run[0] for run in runs], dtype=np.int32)
+        depths = np.array([0.0 if run is None else self.depths[run] for run in runs])
+        spans = None
+        if self.spans is not None:
+            spans = np.array([0.0 if run is None else self.spans[run] for run in runs])
+        return ColumnRecoding(domain.labels, np.arange(len(runs), dtype=np.int32), covers, depths, spans)
+
+    def covered(self, values: Collection[str] | None) -> Mapping[str, int]:
+        before = np.cumsum([0, *(values is None or value in values for value in self.values)])
+        return {label: int(before[high] - before[low]) for label, (low, high) in self.run_of.items()}
+
+    def words(self, occurring: Collection[str], blanked: str = "") -> str:
+        """Return a sentence on what was done to a column.
+
+        >>> column = BoxColumn("sex", ("F", "M"), {(0, 1): "F", (1, 2): "M", (0, 2): "*"}, nodes=True)
+        >>> column.words(["F", "M", "*"], "1.2 % of the records")
+        'Unchanged, except that single cells are blanked (1.2 % of the records): * stands in their place.'
+        """
+        if not self.generalized:
+            return "Unchanged."
+        root = self.labels.get((0, len(self.values)))
+        if self.hidden:
+            return f"Hidden: every value is replaced by {root}."
+        if self.blanked:
+            how_many = f" ({blanked})" if blanked else ""
+            return f"Unchanged, except that single cells are blanked{how_many}: {root} stands in their place."
+        how = "nodes of its hierarchy" if self.nodes else "runs of neighbouring values"
+        labels = f"{len(occurring):,} labels occur, which are {how} and may overlap."
+        return f"Grouped differently from class to class: {labels}"
+
+    def entry(self, occurring: Collection[str], public: bool, blanked: str) -> dict[str, object]:  # noqa: ARG002
+        shown = sorted((label for label in occurring if label), key=self.run_of.__getitem__)
+        done = "hidden" if self.hidden else "generalized" if self.generalized else "kept"
+        done = "blanked" if self.blanked and done == "generalized" else done
+        entry: dict[str, object] = {"done": done, "words": self.words(shown, blanked)}
+        entry |= {"missing": "Missing values remain missing."} if MISSING in occurring else {}
+        return entry | ({"labels": shown, "note": UNLISTED} if done == "generalized" else {})
+
+    def as_dict(self) -> dict[str, object]:
         runs = list(self.labels)
-        saved: dict[str, Any] = {
+        saved: dict[str, object] = {
             "values": list(self.values),
             "runs": [list(run) for run in runs],
             "labels": [self.labels[run] for run in runs],
@@ -82,7 +134,7 @@ class BoxColumn:
         return saved | ({} if self.spans is None else {"spans": [self.spans[run] for run in runs]})
 
     @classmethod
-    def from_dict(cls, name: str, saved: Mapping[str, Any]) -> BoxColumn:
+    def from_dict(cls, name: str, saved: Entry) -> BoxColumn:
         """Return a saved column. Raises ValueError if the entries cannot be those of a column."""
         values = tuple(map(str, saved["values"]))
         runs = [(int(low), int(high)) for low, high in saved["runs"]]

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from sfumato.base.arrays import Codes, Counts64
 from sfumato.base.formats import read_json
 from sfumato.data.cells import neutralised_sql
 from sfumato.data.engine import Engine
-from sfumato.data.source import TEXT, Column, Source, quoted
+from sfumato.data.source import Column, Source, quoted
 from sfumato.data.value_counts import cell_sql
 from sfumato.errors import DataError, InputError, StudyError
 from sfumato.hierarchies import Hierarchy
@@ -30,8 +29,8 @@ from sfumato.hierarchies.hierarchy import flat
 from sfumato.plans.boxes import BoxPlan
 from sfumato.plans.segments import segments_of
 from sfumato.release.classes_labels import BoxColumn, Run, box_column
-from sfumato.release.format import raw_cell
-from sfumato.release.rows import complete_rows
+from sfumato.release.format import Entry, raw_cell
+from sfumato.release.rows import RowView, complete_rows
 from sfumato.study import Study
 from sfumato.study.methods import METHODS
 from sfumato.tables.frequency import FrequencyTable
@@ -69,6 +68,13 @@ class Assigned:
     @property
     def classes(self) -> int:
         return len(self.low)
+
+    @property
+    def rows(self) -> Counts64:
+        """The number of records of each class."""
+        inside = self.owner >= 0
+        summed = np.bincount(self.owner[inside], weights=self.count[inside], minlength=self.classes)
+        return summed.astype(np.int64)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -208,11 +214,11 @@ class Division:
             tuple(cells),
         )
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in ("columns", "values", "codes", "entries", "salt", "cells")}
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Division:
+    def from_dict(cls, given: Entry) -> Division:
         """Return a saved division. Invalid entries raise KeyError, ValueError or TypeError."""
         entries = tuple(tuple(int(n) for n in row) for row in given["entries"])
         codes = tuple(tuple(int(n) for n in row) for row in given["codes"])
@@ -287,60 +293,7 @@ def classed_rows(
     return f"{whole} UNION ALL {taken}"
 
 
-@dataclass(frozen=True, eq=False)
-class BoxRows:
-    """The rows to be released: the columns, how many rows were read, and the classes."""
-
-    source: Source
-    target: Source
-    columns: tuple[Column, ...]
-    plan: Assigned
-    rows_read: int
-    division: Division
-    neutralise: bool
-    bounds: tuple[str, ...] = ()
-    holders: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> list[str]:
-        return [*(column.name for column in self.columns), *bound_names(self.bounds)]
-
-    @property
-    def coded(self) -> frozenset[str]:
-        return frozenset(column.name for column in self.plan.columns if column.generalized)
-
-    @property
-    def released_source(self) -> Source:
-        """Return the released columns of a view of these rows, by position. Generalized columns are texts."""
-        columns = (
-            Column(column.name, TEXT if column.name in self.coded else column.type, position)
-            for position, column in enumerate(self.columns)
-        )
-        return replace(self.source, columns=tuple(columns))
-
-    def sql(self, holders: bool = False) -> str:
-        """Return SQL for the released rows: columns `c0`, `c1`, … and, for counting, the person or household."""
-        cells = ", ".join(f"{self._cell(column)} AS c{position}" for position, column in enumerate(self.columns))
-        first = len(self.columns)
-        for position, name in enumerate(self.bounds):
-            j = self.plan.names.index(name)
-            low = first + 2 * position
-            cells += f", CAST(b.a{j} AS STRING) AS c{low}, CAST(b.z{j} AS STRING) AS c{low + 1}"
-        cells += "".join(f", r.{name}" for name in self.holders) if holders else ""
-        return f"SELECT {cells} FROM boxed_rows AS r JOIN boxes AS b ON r.boxed = b.q"
-
-    def _cell(self, column: Column) -> str:
-        names = self.plan.names
-        if column.name not in names:
-            raw = f"r.w{column.position}"
-            return neutralised_sql(raw) if self.neutralise and column.is_text else raw
-        j = names.index(column.name)
-        if column.is_text or self.plan.columns[j].generalized:
-            return f"CAST(b.l{j} AS STRING)"
-        return f"CASE WHEN b.l{j} IS NULL THEN NULL ELSE r.w{column.position} END"
-
-
-def box_rows(engine: Engine, source: Source, study: Study, plan: Assigned, target: Source | None = None) -> BoxRows:
+def box_rows(engine: Engine, source: Source, study: Study, plan: Assigned, target: Source | None = None) -> RowView:
     """Prepare the engine to release a source by classes. A source that has other tuples is an error."""
     target = target or source
     engine.attach(source, "raw")
@@ -352,19 +305,8 @@ def box_rows(engine: Engine, source: Source, study: Study, plan: Assigned, targe
     holders = holder_cells(source, study)
     cells += "".join(f", {cell} AS {name}" for name, cell in holders.items())
     engine.run(f"CREATE OR REPLACE TEMP VIEW boxed_rows AS SELECT t.*, {cells} FROM ({classed}) AS t WHERE {complete}")
-    labels = {
-        f"l{j}": [column.labels[run] for run in zip(plan.low[:, j].tolist(), plan.high[:, j].tolist(), strict=True)]
-        for j, column in enumerate(plan.columns)
-    }
     bounds = bounded(study, plan)
-    for name in bounds:
-        j = plan.names.index(name)
-        values, ends = plan.columns[j].values, zip(plan.low[:, j].tolist(), plan.high[:, j].tolist(), strict=True)
-        shown = [
-            (None, None) if high - low == len(values) > 1 else (values[low], values[high - 1]) for low, high in ends
-        ]
-        labels |= {f"a{j}": [low or None for low, _ in shown], f"z{j}": [high or None for _, high in shown]}
-    engine.upload("boxes", {"q": np.arange(plan.classes, dtype=np.int64), **labels})
+    engine.upload("boxes", {"q": np.arange(plan.classes, dtype=np.int64), **_labels(plan, bounds)})
     read = int(engine.rows("SELECT count(*) FROM raw")[0][0])
     total, kept = engine.rows("SELECT count(*), count(CASE WHEN boxed >= 0 THEN 1 END) FROM boxed_rows")[0]
     if (int(total), int(kept)) != (plan.records, plan.records - plan.suppressed):
@@ -377,7 +319,46 @@ def box_rows(engine: Engine, source: Source, study: Study, plan: Assigned, targe
     if not kept:
         raise DataError("the plan suppresses every record", expected="a plan that leaves records")
     plain = study.data.neutralise_formulas
-    return BoxRows(source, target, released, plan, read, division, plain, bounds, tuple(holders))
+    ends = [f"CAST(b.{end}{plan.names.index(name)} AS STRING)" for name in bounds for end in ("a", "z")]
+    return RowView(
+        source,
+        target,
+        released,
+        [*(column.name for column in released), *bound_names(bounds)],
+        (*(_cell(plan, column, plain) for column in released), *ends),
+        "boxed_rows AS r JOIN boxes AS b ON r.boxed = b.q",
+        frozenset(column.name for column in plan.columns if column.generalized),
+        tuple(holders),
+        read,
+        int(total),
+        plan.suppressed + study.data.removed,
+    )
+
+
+def _labels(plan: Assigned, bounds: Sequence[str]) -> dict[str, list[str | None]]:
+    """Return the label of each class in each column, and the ends of its range in the columns of `bounds`."""
+    labels: dict[str, list[str | None]] = {}
+    for j, column in enumerate(plan.columns):
+        runs = list(zip(plan.low[:, j].tolist(), plan.high[:, j].tolist(), strict=True))
+        labels[f"l{j}"] = [column.labels[run] for run in runs]
+        if column.name in bounds:
+            values = column.values
+            hidden = [high - low == len(values) > 1 for low, high in runs]
+            ends = zip(runs, hidden, strict=True)
+            shown = [(None, None) if hides else (values[low], values[high - 1]) for (low, high), hides in ends]
+            labels |= {f"a{j}": [low or None for low, _ in shown], f"z{j}": [high or None for _, high in shown]}
+    return labels
+
+
+def _cell(plan: Assigned, column: Column, neutralise: bool) -> str:
+    """Return the SQL of a released cell."""
+    if column.name not in plan.names:
+        raw = f"r.w{column.position}"
+        return neutralised_sql(raw) if neutralise and column.is_text else raw
+    j = plan.names.index(column.name)
+    if column.is_text or plan.columns[j].generalized:
+        return f"CAST(b.l{j} AS STRING)"
+    return f"CASE WHEN b.l{j} IS NULL THEN NULL ELSE r.w{column.position} END"
 
 
 def bounded(study: Study, plan: Assigned) -> tuple[str, ...]:

@@ -22,35 +22,95 @@ Groups without a released record keep the publisher's name in the private hierar
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from sfumato.base.arrays import Flags
 from sfumato.data.cells import MISSING
 from sfumato.data.settings import Role
-from sfumato.errors import HierarchyError, StudyError, shortened
+from sfumato.errors import DataError, HierarchyError, StudyError, counted, shortened
 from sfumato.hierarchies import ROOT, Hierarchy
 from sfumato.hierarchies.build import bounded
-from sfumato.hierarchies.labels import from_values, listed, number, roundest
+from sfumato.hierarchies.labels import from_values, interval, listed, number, roundest
 from sfumato.hierarchies.recipes import HierarchyFile
 from sfumato.measures.classes import ClassTable
-from sfumato.plans.recodings import coded, nodes_within
+from sfumato.plans.recodings import ColumnRecoding, at_level, coded, nodes_within
+from sfumato.release.format import Entry
 from sfumato.study import ColumnSettings, Study
 from sfumato.study.methods import METHODS
-from sfumato.tables.domain import missing_leaf
+from sfumato.tables.domain import Domain, missing_leaf
 
 Joined = Literal["level", "nodes", "neighbours"]
 
 
+UNLISTED = (
+    "The original values in each group are not listed, because the list would show which of them occur in the data."
+)
+HOW = {
+    "level": "",
+    "nodes": " of its hierarchy, which need not be on one level of it",
+    "neighbours": " of neighbouring values",
+}
+
+
+class ReleasedColumn(ABC):
+    """A quasi-identifier as it is released: its labels, and the values that each of them covers."""
+
+    name: str
+
+    @property
+    @abstractmethod
+    def generalized(self) -> bool:
+        """Whether some label may cover several values."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The number of values that the labels cover."""
+
+    @abstractmethod
+    def recoding(self, domain: Domain) -> ColumnRecoding:
+        """Return the recoding that made a released column. A label that it lacks is an error."""
+
+    @abstractmethod
+    def covered(self, values: Collection[str] | None) -> Mapping[str, int]:
+        """Return how many of some values (None: of all) each label covers. A missing cell has the empty label."""
+
+    @abstractmethod
+    def words(self, occurring: Collection[str], blanked: str = "") -> str:
+        """Return a sentence on what was done. `blanked` is the share of blank records in words, if it is known."""
+
+    @abstractmethod
+    def entry(self, occurring: Collection[str], public: bool, blanked: str) -> dict[str, object]:
+        """Return the entry of a data dictionary: the labels that occur, and their values if these are public."""
+
+    @property
+    def root(self) -> str | None:
+        """The label of blank cells, None if the column has none."""
+        return None
+
+    def refuse_strange(self, domain: Domain, known: Container[str], expected: str) -> None:
+        """Raise if a file has a label that the plan does not release."""
+        counts = zip(domain.labels, domain.counts.tolist(), strict=True)
+        strange = [label for label, count in counts if count > 0 and label not in known]
+        if strange:
+            raise DataError(
+                f"{self.name} holds {counted(len(strange), 'label')} that the plan does not release: "
+                f"{shortened(map(repr, strange), 3)}",
+                expected=expected,
+            )
+
+
 @dataclass(frozen=True, eq=False)
-class ColumnRecode:
+class ColumnRecode(ReleasedColumn):
     """A hierarchy, a level, and the leaf of missing values (None: the column has no group for them).
 
     `joined` states what the groups are: a level of the column's own hierarchy, nodes of it, or neighbouring values.
@@ -113,6 +173,63 @@ class ColumnRecode:
         return self.level == self.tree.height
 
     @property
+    def generalized(self) -> bool:
+        return self.level > 0
+
+    @property
+    def size(self) -> int:
+        return len(self.tree.leaves)
+
+    def recoding(self, domain: Domain) -> ColumnRecoding:
+        tree, level = self.tree, self.level
+        part = at_level(replace(domain, hierarchy=tree, labels=tree.leaves), level)
+        position_of = {label: position for position, label in enumerate(part.labels)}
+        self.refuse_strange(domain, position_of, f"labels of level {level} of its hierarchy")
+        leaves = {label: leaf for leaf, label in enumerate(tree.leaves)}
+        # A leaf that was generalized is in no cell of the file.
+        groups = [position_of.get(label, tree.maps[level][leaves.get(label, 0)]) for label in domain.labels]
+        return replace(part, groups=np.array(groups, dtype=np.int32))
+
+    def covered(self, values: Collection[str] | None) -> Mapping[str, int]:
+        leaves = zip(self.tree.leaves, self.groups, strict=True)
+        return Counter(self.labels[group] for leaf, group in leaves if values is None or leaf in values)
+
+    def words(self, occurring: Collection[str], blanked: str = "") -> str:  # noqa: ARG002
+        """Return a sentence on what was done to a quasi-identifier.
+
+        >>> from sfumato.hierarchies.hierarchy import flat
+        >>> ColumnRecode("sex", flat("sex", ["F", "M"]), 1).words({"*"})
+        'Hidden: every value is replaced by *.'
+        """
+        if self.hidden:
+            return f"Hidden: every value is replaced by {self.tree.root}."
+        if self.level == 0:
+            return "Unchanged."
+        groups = len(self._shown(occurring))
+        return f"Grouped into {'one group' if groups == 1 else f'{groups:,} groups'}{HOW[self.joined]}."
+
+    def entry(self, occurring: Collection[str], public: bool, blanked: str) -> dict[str, object]:  # noqa: ARG002
+        done = "hidden" if self.hidden else "kept" if self.level == 0 else "generalized"
+        entry: dict[str, object] = {"done": done, "words": self.words(occurring)}
+        if self.missing_stays and self.labels[self.kept_group] in occurring:
+            entry["missing"] = "Missing values remain missing."
+        if done != "generalized":
+            return entry
+        shown = self._shown(occurring)
+        if not public:
+            return entry | {"labels": shown, "note": UNLISTED}
+        pairs = zip(self.tree.leaves, self.released, strict=True)
+        return entry | {"recode": {leaf: label for leaf, label in pairs if label in shown and leaf != MISSING}}
+
+    def _shown(self, occurring: Collection[str]) -> list[str]:
+        """Return the labels that occur, without missing values, sorted by themselves alone: numbers, then words."""
+        kept = self.labels[self.kept_group] if self.missing_stays else MISSING
+        labels = sorted(label for label in self.labels if label in occurring and label not in (MISSING, kept))
+        lows = {label: _low(label) for label in labels}
+        coded = sorted((low, label) for label, low in lows.items() if low is not None)
+        return [*(label for _, label in coded), *(label for label, low in lows.items() if low is None)]
+
+    @property
     def ambiguous(self) -> list[str]:
         """Return labels that cover other values at a lower level, so that only the plan decides their meaning."""
         labels = []
@@ -121,6 +238,11 @@ class ColumnRecode:
             if self.tree.sizes[level][position] != self.tree.sizes[self.level][group]:
                 labels.append(label)
         return labels
+
+
+def _low(label: str) -> float | None:
+    bounds = interval(label)
+    return number(label) if bounds is None else bounds.low
 
 
 def column_recodes(study: Study, levels: Mapping[str, int], trees: Mapping[str, Hierarchy]) -> tuple[ColumnRecode, ...]:
@@ -205,7 +327,7 @@ class Naming:
         levels = (*self.tree.levels[: self.level], self.labels, *self.tree.levels[self.level + 1 :])
         return Hierarchy(self.tree.name, levels, self.tree.maps)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what `naming_from` needs besides the released hierarchy. It is private, like that hierarchy."""
         pairs = zip(self.labels, self.tree.levels[self.level], strict=True)
         labels = {new: old for new, old in pairs if new != old}
@@ -361,7 +483,7 @@ def named_trees(trees: Mapping[str, Hierarchy], namings: Mapping[str, Naming]) -
     return {name: namings[name].named() if name in namings else tree for name, tree in trees.items()}
 
 
-def naming_from(saved: Mapping[str, Any], tree: Hierarchy, level: int, settings: ColumnSettings) -> Naming:
+def naming_from(saved: Entry, tree: Hierarchy, level: int, settings: ColumnSettings) -> Naming:
     """Return the naming of a column that was released, from its released hierarchy and the result of `as_dict`."""
     private = tuple(saved["labels"].get(label, label) for label in tree.levels[level])
     old = Hierarchy(tree.name, (*tree.levels[:level], private, *tree.levels[level + 1 :]), tree.maps)

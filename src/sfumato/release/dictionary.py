@@ -6,29 +6,20 @@ study adds the labels of columns and of the values that occur.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-from sfumato.data.cells import MISSING, cleaned
+from sfumato.base.text import percent
+from sfumato.data.cells import cleaned
 from sfumato.data.codebook import Codebook, ColumnLabels, group_label
 from sfumato.data.engine import Engine
 from sfumato.data.settings import Role
 from sfumato.data.source import Column, Source
-from sfumato.hierarchies.labels import interval, number
 from sfumato.measures.classes import ClassTable
-from sfumato.release.columns import ColumnRecode, is_public
-from sfumato.release.format import layout_of
+from sfumato.release.columns import ReleasedColumn, is_public
+from sfumato.release.format import Entry, layout_of
 from sfumato.study import Study
 
-UNLISTED = (
-    "The original values in each group are not listed, because the list would show which of them occur in the data."
-)
-HOW = {
-    "level": "",
-    "nodes": " of its hierarchy, which need not be on one level of it",
-    "neighbours": " of neighbouring values",
-}
 MEANT = {Role.OTHER: "released rounded or in bands, and not counted in any privacy measure"}
 SAID = {
     Role.SENSITIVE: "Unchanged. Its values are not listed here.",
@@ -41,25 +32,51 @@ SAID = {
 def data_dictionary(
     study: Study,
     released: Sequence[str],
-    columns: Mapping[str, ColumnRecode],
+    columns: Mapping[str, ReleasedColumn],
     data: str,
     left_out: int,
-    occurring: Mapping[str, Collection[str]],
-) -> dict[str, Any]:
+    occurring: Mapping[str, Mapping[str, int]],
+) -> dict[str, object]:
     """Return the dictionary as JSON: the labels that occur in the file, and their values if these are public.
 
-    Sensitive columns have no list of values.
+    Sensitive columns have no list of values. `occurring` holds the number of records of each label.
     """
     described = []
     for name in released:
+        if name not in study.columns:
+            described.append(_bound_entry(name))
+            continue
         role = study.columns[name].role
-        entry: dict[str, Any] = {"name": name, "role": str(role), "meaning": role.meaning}
+        entry: dict[str, object] = {"name": name, "role": str(role), "meaning": role.meaning}
         if name in columns:
-            entry |= _recoded(columns[name], occurring[name], is_public(study.columns[name]))
+            column, counts = columns[name], occurring[name]
+            entry |= column.entry(counts, is_public(study.columns[name]), blanked_share(column, counts))
         else:
             entry |= kept_entry(study, name)
         described.append(entry)
     return {"file": data, "columns": described, "columns_left_out": left_out}
+
+
+def _bound_entry(name: str) -> dict[str, object]:
+    """Return the entry of a column that holds one end of the ranges of another column."""
+    column, _, end = name.rpartition("_")
+    words = f"The {'lowest' if end == 'low' else 'highest'} value of the label of {column}; empty where all is hidden."
+    return {
+        "name": name,
+        "role": "other",
+        "meaning": f"end of the range of {column}",
+        "done": "derived",
+        "words": words,
+    }
+
+
+def blanked_share(column: ReleasedColumn, counts: Mapping[str, int]) -> str:
+    """Return the share of released records with a blank in a column, in words, empty if there are none."""
+    share = guarded_share(counts.get(column.root or "", 0), sum(counts.values())) if column.root else 0.0
+    if share == 0.0:
+        return ""
+    words = share if isinstance(share, str) else percent(share)
+    return words if words.endswith("records") else f"{words} of the records"
 
 
 def kept_entry(study: Study, name: str) -> dict[str, str]:
@@ -77,9 +94,7 @@ def treated_entries(study: Study, names: Sequence[str]) -> dict[str, dict[str, s
     return {name: {"role": "other", **kept_entry(study, name), "meaning": MEANT[Role.OTHER]} for name in treated}
 
 
-def plain_dictionary(
-    names: Sequence[str], changed: Mapping[str, Mapping[str, Any]], data: str, left_out: int
-) -> dict[str, Any]:
+def plain_dictionary(names: Sequence[str], changed: Mapping[str, Entry], data: str, left_out: int) -> dict[str, object]:
     """Return the dictionary of a file with mostly unchanged columns. `changed` describes the others.
 
     >>> plain_dictionary(["age"], {}, "data.csv", 2)["columns"][0]["words"]
@@ -90,55 +105,36 @@ def plain_dictionary(
     return {"file": data, "columns": described, "columns_left_out": left_out}
 
 
-def labels_in(released: ClassTable) -> dict[str, set[str]]:
-    """Return the labels of each quasi-identifier that occur in a released file."""
+def labels_in(released: ClassTable) -> dict[str, dict[str, int]]:
+    """Return the labels of each quasi-identifier that occur in a released file, with their records."""
     return {
-        domain.name: {label for label, count in zip(domain.labels, domain.counts.tolist(), strict=True) if count}
+        domain.name: {label: n for label, n in zip(domain.labels, domain.counts.tolist(), strict=True) if n}
         for domain in released.table.domains
     }
 
 
-def words_for(column: ColumnRecode, occurring: Collection[str]) -> str:
-    """Return a sentence on what was done to a quasi-identifier.
+SMALL = 10
 
-    >>> from sfumato.hierarchies.hierarchy import flat
-    >>> words_for(ColumnRecode("sex", flat("sex", ["F", "M"]), 1), {"*"})
-    'Hidden: every value is replaced by *.'
+
+def guarded(count: int) -> int | str:
+    """Return a count, or words in place of a small one.
+
+    >>> guarded(120), guarded(3), guarded(0)
+    (120, 'fewer than 10', 0)
     """
-    if column.hidden:
-        return f"Hidden: every value is replaced by {column.tree.root}."
-    if column.level == 0:
-        return "Unchanged."
-    groups = len(_shown(column, occurring))
-    return f"Grouped into {'one group' if groups == 1 else f'{groups:,} groups'}{HOW[column.joined]}."
+    return "fewer than 10" if 0 < count < SMALL else count
 
 
-def _recoded(column: ColumnRecode, occurring: Collection[str], public: bool) -> dict[str, Any]:
-    done = "hidden" if column.hidden else "kept" if column.level == 0 else "generalized"
-    entry: dict[str, Any] = {"done": done, "words": words_for(column, occurring)}
-    if column.missing_stays and column.labels[column.kept_group] in occurring:
-        entry["missing"] = "Missing values remain missing."
-    if done != "generalized":
-        return entry
-    shown = _shown(column, occurring)
-    if not public:
-        return entry | {"labels": shown, "note": UNLISTED}
-    pairs = zip(column.tree.leaves, column.released, strict=True)
-    return entry | {"recode": {leaf: label for leaf, label in pairs if label in shown and leaf != MISSING}}
+def guarded_share(part: int, whole: int, what: str = "records") -> float | str:
+    """Return a share in thousandths, or words if few records, or few persons, are behind it.
 
-
-def _shown(column: ColumnRecode, occurring: Collection[str]) -> list[str]:
-    """Return the labels that occur, without missing values, sorted by themselves alone: numbers, then words."""
-    kept = column.labels[column.kept_group] if column.missing_stays else MISSING
-    labels = sorted(label for label in column.labels if label in occurring and label not in (MISSING, kept))
-    lows = {label: _low(label) for label in labels}
-    coded = sorted((low, label) for label, low in lows.items() if low is not None)
-    return [*(label for _, label in coded), *(label for label, low in lows.items() if low is None)]
-
-
-def _low(label: str) -> float | None:
-    bounds = interval(label)
-    return number(label) if bounds is None else bounds.low
+    >>> guarded_share(301, 30162), guarded_share(4, 30162), guarded_share(0, 100)
+    (0.01, 'fewer than 10 records', 0.0)
+    """
+    if 0 < part < SMALL:
+        return f"fewer than 10 {what}"
+    share = round(part / max(whole, 1), 3)
+    return "less than 0.1 %" if part and not share else share
 
 
 UNLISTED_ROLES = ("sensitive", "disguised")  # roles whose values no dictionary lists
@@ -150,9 +146,7 @@ KINDS = {
 }
 
 
-def described(
-    engine: Engine, written: Source, dictionary: Mapping[str, Any], book: Codebook, study: Study
-) -> dict[str, Any]:
+def described(engine: Engine, written: Source, dictionary: Entry, book: Codebook, study: Study) -> dict[str, object]:
     """Return a dictionary completed by the codebook and by the cells of the file.
 
     The codebook has the labels of columns and values. The file shows which values occur, the kind of each column, and
@@ -164,7 +158,7 @@ def described(
     for entry in dictionary["columns"]:
         about = book.column(entry["name"])
         column = written.column(entry["name"])
-        result: dict[str, Any] = {"kind": kinds[entry["name"]]}
+        result: dict[str, object] = {"kind": kinds[entry["name"]]}
         if about.label:
             result["label"] = about.label
         if about.values and entry["role"] not in UNLISTED_ROLES:
@@ -180,7 +174,7 @@ def described(
     return {**dictionary, "columns": columns, **{name: entry for name, entry in said.items() if entry}}
 
 
-def codebook_of(dictionary: Mapping[str, Any]) -> Codebook:
+def codebook_of(dictionary: Entry) -> Codebook:
     """Return the labels in a dictionary, from which it can be made a second time for the same file."""
     return Codebook(
         {

@@ -9,7 +9,7 @@ with very many cells and files with very many classes are not attacked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -39,9 +39,8 @@ class Downcoded:
     sure: int
     attacked: int
 
-    def as_dict(self) -> dict[str, Any]:
-        names = ("records", "narrowed", "narrowed_right", "pinned", "pinned_right", "sure", "attacked")
-        return {name: getattr(self, name) for name in names}
+    def as_dict(self) -> dict[str, int]:
+        return asdict(self)
 
 
 def downcode(plan: Assigned, weights: Floats, k: int) -> Downcoded:
@@ -51,7 +50,6 @@ def downcode(plan: Assigned, weights: Floats, k: int) -> Downcoded:
     widths = np.array([max(len(column.values) - 1, 1) for column in plan.columns])
     costs = ((plan.high - plan.low - 1) / widths) @ weights
     inside = plan.owner >= 0
-    rows = np.bincount(plan.owner[inside], weights=plan.count[inside], minlength=plan.classes).astype(np.int64)
     first = np.concatenate([[0], np.cumsum([len(column.values) for column in plan.columns])]).astype(np.int64)
     left, attacked = values_left(plan.low, plan.high, costs, first, CELLS)
     before, after = plan.high - plan.low, np.add.reduceat(left, first[:-1], axis=1).astype(np.int64)
@@ -70,7 +68,7 @@ def downcode(plan: Assigned, weights: Floats, k: int) -> Downcoded:
         narrowed_right=counted(tighter[owner] & true),
         pinned=counted(single[owner]),
         pinned_right=counted(single[owner] & true),
-        sure=counted(tighter[owner] & (rows[owner] > k)),
+        sure=counted(tighter[owner] & (plan.rows[owner] > k)),
         attacked=counted(attacked[owner] == 1),
     )
 

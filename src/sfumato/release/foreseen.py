@@ -18,11 +18,10 @@ from sfumato.front import Front, Point
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.suppression import suppress_by_plan
 from sfumato.plans.boxes import BoxPlan
-from sfumato.release.classes_readback import classes_of
 from sfumato.release.classes_rows import Assigned, assigned, box_rows
 from sfumato.release.columns import column_recodes
 from sfumato.release.manifest import trees_and_levels
-from sfumato.release.recoding import as_source
+from sfumato.release.readback import classes_of
 from sfumato.release.rows import Below, recode
 from sfumato.study import Study
 from sfumato.tables.domain import Domain, domain_of
@@ -60,16 +59,6 @@ def classes_before(
     return classes_of(file, made.columns, study.weights_for(table))
 
 
-def foreseen_boxes(study: Study, table: FrequencyTable, plan: BoxPlan) -> WholeFile:
-    """Return how unique records would be over all columns of the file."""
-    made = assigned(study, table, plan, SALT)
-    with open_engine(study.engine, study.engine_options) as engine:
-        rows = box_rows(engine, study.source(), study, made)
-        persons = table.units is not None
-        engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {rows.sql(holders=persons)}")
-        return whole_file(engine, study, rows.released_source, VIEW, PERSON if persons else None)
-
-
 def _labelled(study: Study, made: Assigned, j: int, released: np.ndarray) -> tuple[Domain, Codes]:
     """Return the labels of a column, and the label of every released record."""
     column = made.columns[j]
@@ -91,16 +80,15 @@ def _records(values: ValueCounts, rng: np.random.Generator) -> Codes:
 
 def foreseen(front: Front, point: Point, table: FrequencyTable) -> WholeFile:
     """Return the uniqueness of the file of a point. `table` is the frequency table of the front's study."""
-    study = front.study
-    if isinstance(point.plan, BoxPlan):
-        return foreseen_boxes(study, table, point.plan)
-    trees, levels = trees_and_levels(study, table, point.recoding_plan)
-    columns = column_recodes(study, levels, trees)
-    plan = point.recoding_plan
-    classes = suppress_by_plan(classify(table, plan.recoding(table)), plan, study.measures)
-    below = Below.of(plan, classes, columns)
+    study, source, persons = front.study, front.study.source(), table.units is not None
     with open_engine(study.engine, study.engine_options) as engine:
-        recoded = recode(engine, study.source(), study, columns, below)
-        persons = table.units is not None
-        engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {recoded.sql(holders=persons)}")
-        return whole_file(engine, study, as_source(recoded, columns), VIEW, PERSON if persons else None)
+        if isinstance(point.plan, BoxPlan):
+            rows = box_rows(engine, source, study, assigned(study, table, point.plan, SALT))
+        else:
+            plan = point.recoding_plan
+            trees, levels = trees_and_levels(study, table, plan)
+            columns = column_recodes(study, levels, trees)
+            classes = suppress_by_plan(classify(table, plan.recoding(table)), plan, study.measures)
+            rows = recode(engine, source, study, columns, Below.of(plan, classes, columns))
+        engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {rows.sql(holders=persons)}")
+        return whole_file(engine, study, rows.released, VIEW, PERSON if persons else None)

@@ -9,7 +9,7 @@ with commas, double quotes, decimal points and a header line needs no such entry
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from sfumato.data.settings import LABELLED
 from sfumato.data.source import Column, Source
 from sfumato.errors import InputError, StudyError, nearest
 
+Entry = Mapping[str, Any]  # an entry of a data dictionary or a manifest, as JSON
 FORMATS = ("csv", "parquet", "sav", "dta", "xlsx")
 ENDINGS = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".sav": "sav", ".dta": "dta", ".xlsx": "xlsx"}
 INSTEAD = {"sas7bdat": "sav"}  # what cannot be written, and the nearest that holds labels
@@ -85,7 +86,7 @@ def write_rows(
             return write_labelled(rows, part, target.format, names, target.codebook, coded)
 
 
-def same_text(source: Source, written: Source) -> Any:
+def same_text(source: Source, written: Source) -> Callable[[int], str]:
     """Return how cells of a written file are compared: exactly, or as text if the formats differ.
 
     Another format writes numbers in one way only and has no blanks at the end of a text.
@@ -108,7 +109,7 @@ QUOTES = {'"': "double quotes", "'": "single quotes"}
 ENCODING = "UTF-8"  # every engine writes it, whatever the source had
 
 
-def layout_of(written: Source, file: str) -> dict[str, Any]:
+def layout_of(written: Source, file: str) -> dict[str, object]:
     """Return the dictionary entry about a text file, empty if its name implies all of it, and for other formats."""
     if written.dialect is None:
         return {}
@@ -120,7 +121,7 @@ def layout_of(written: Source, file: str) -> dict[str, Any]:
     return {} if plain else {**layout, "words": layout_words(layout)}
 
 
-def layout_in(dictionary: Mapping[str, Any]) -> Mapping[str, Any]:
+def layout_in(dictionary: Entry) -> Entry:
     """Return the layout of the file that a dictionary describes, empty if it is not a text file.
 
     >>> layout_in({"file": "data.csv"})["separator"], layout_in({"file": "data.parquet"})
@@ -134,7 +135,7 @@ def layout_in(dictionary: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**plain, "words": layout_words(plain)}
 
 
-def layout_words(layout: Mapping[str, Any]) -> str:
+def layout_words(layout: Entry) -> str:
     """Return the layout in sentences for readers of the file.
 
     >>> layout_words(_entry(Dialect(" ", "", ".", "utf-8", header=False)))[:60]
@@ -160,7 +161,7 @@ def layout_words(layout: Mapping[str, Any]) -> str:
     )
 
 
-def file_type(layout: Mapping[str, Any], packed: bool) -> str:
+def file_type(layout: Entry, packed: bool) -> str:
     """Return the kind of a text file in a few words.
 
     >>> file_type(_entry(Dialect("|", '"', ".", "utf-8", header=False)), packed=True)
@@ -172,19 +173,19 @@ def file_type(layout: Mapping[str, Any], packed: bool) -> str:
     return kind + ("" if layout["header"] else ", without a header line") + (", compressed by gzip" if packed else "")
 
 
-def media_type(layout: Mapping[str, Any]) -> str:
+def media_type(layout: Entry) -> str:
     """Return the media type of an unpacked text file: one by whose rules all columns are found, or plain text."""
     if not read_by_name(layout):
         return "text/plain"
     return "text/csv" if layout["separator"] == "," else "text/tab-separated-values"
 
 
-def read_by_name(layout: Mapping[str, Any]) -> bool:
+def read_by_name(layout: Entry) -> bool:
     """Return whether a reader who knows only commas or tabs, double quotes and a header line finds the columns."""
     return bool(layout["header"]) and layout["quote"] == '"' and layout["separator"] in (",", "\t")
 
 
-def _entry(dialect: Dialect) -> dict[str, Any]:
+def _entry(dialect: Dialect) -> dict[str, object]:
     return {
         "separator": dialect.separator,
         "quote": dialect.quote,

@@ -26,7 +26,7 @@ from sfumato.hierarchies.hierarchy import flat
 from sfumato.hierarchies.recipes import HierarchyFile
 from sfumato.plans.recodings import RecodingPlan
 from sfumato.release.columns import Naming
-from sfumato.release.format import format_of
+from sfumato.release.format import Entry, format_of
 from sfumato.study import Study, read
 from sfumato.tables.domain import Domain
 from sfumato.tables.frequency import FrequencyTable
@@ -207,13 +207,13 @@ def about_hierarchies(
     trees: Mapping[str, Hierarchy],
     files: Mapping[str, str],
     names: Mapping[str, Naming],
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[str, object]]:
     """Return the manifest's entry on each hierarchy: its file, its digest, that of the declared file (null: built).
 
     Files have no empty labels, so the path of a missing value is in this entry instead. `named` holds how the groups
     were named, for later releases with the same plan.
     """
-    described = {}
+    described: dict[str, dict[str, object]] = {}
     for column, hierarchy in trees.items():
         tree, name = study.columns[column].hierarchy, files.get(column)
         path = tree.path if isinstance(tree, HierarchyFile) else tree if isinstance(tree, str) else None
@@ -227,7 +227,7 @@ def about_hierarchies(
     return described
 
 
-def load_hierarchies(folder: Path, about: Mapping[str, Mapping[str, Any]]) -> dict[str, Hierarchy]:
+def load_hierarchies(folder: Path, about: Mapping[str, Entry]) -> dict[str, Hierarchy]:
     """Return the hierarchies of a release folder, as they were at publication."""
     trees = {}
     for column, entry in about.items():
@@ -243,7 +243,7 @@ def load_hierarchies(folder: Path, about: Mapping[str, Mapping[str, Any]]) -> di
     return trees
 
 
-def file_settings(like: Source, names: Sequence[str], data: str, *, trim: bool) -> dict[str, Any]:
+def file_settings(like: Source, names: Sequence[str], data: str, *, trim: bool) -> dict[str, object]:
     """Return settings that read a released file without detection.
 
     `like` has its format and dialect, and `names` are its columns.
@@ -258,9 +258,7 @@ def file_settings(like: Source, names: Sequence[str], data: str, *, trim: bool) 
     return settings | {"trim": trim}
 
 
-def write_run_file(
-    folder: Path, study: Study, like: Source, names: Sequence[str], data: str, sections: Mapping[str, Any]
-) -> Study:
+def write_run_file(folder: Path, study: Study, like: Source, names: Sequence[str], data: str, sections: Entry) -> Study:
     """Write the run file that reads the released file, with the `sections` of its method. Return its study."""
     settings = file_settings(like, names, data, trim=study.data.trim) | sections.get("data", {})
     text = toml_text({"version": 1, **sections, "data": settings})

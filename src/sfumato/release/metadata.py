@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from sfumato.release.format import file_type, layout_in, media_type, read_by_name
+from sfumato.release.format import Entry, file_type, layout_in, media_type, read_by_name
 from sfumato.release.manifest import METADATA
 from sfumato.version import __version__
 
@@ -41,7 +40,7 @@ TERMS = (
 )
 
 
-def metadata_pages(dictionary: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, str]:
+def metadata_pages(dictionary: Entry, files: Mapping[str, str]) -> dict[str, str]:
     """Return both descriptions by their file names. `files` are the data files with their SHA-256, by name."""
     return {
         CROISSANT: json.dumps(croissant(dictionary, files), indent=1, ensure_ascii=False) + "\n",
@@ -49,10 +48,10 @@ def metadata_pages(dictionary: Mapping[str, Any], files: Mapping[str, str]) -> d
     }
 
 
-def croissant(dictionary: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
+def croissant(dictionary: Entry, files: Mapping[str, str]) -> dict[str, object]:
     """Return the release as a dataset of Croissant 1.1: file, columns, and labels of values as enumerations."""
     about, name, layout = dictionary.get("about", {}), str(dictionary["file"]), layout_in(dictionary)
-    result: dict[str, Any] = {
+    result: dict[str, object] = {
         "@context": _context(),
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
@@ -79,7 +78,7 @@ def croissant(dictionary: Mapping[str, Any], files: Mapping[str, str]) -> dict[s
         enumerations = [
             _enumeration(f"values{position}", column) for position, column in columns if column.get("values")
         ]
-        rows = {
+        rows: dict[str, object] = {
             "@type": "cr:RecordSet",
             "@id": "records",
             "name": "records",
@@ -91,7 +90,7 @@ def croissant(dictionary: Mapping[str, Any], files: Mapping[str, str]) -> dict[s
     return result
 
 
-def _context() -> dict[str, Any]:
+def _context() -> dict[str, object]:
     return {
         "@language": "en",
         "@vocab": "https://schema.org/",
@@ -109,7 +108,7 @@ def _context() -> dict[str, Any]:
     }
 
 
-def _listed(columns: Sequence[tuple[int, Mapping[str, Any]]], layout: Mapping[str, Any]) -> dict[str, Any]:
+def _listed(columns: Sequence[tuple[int, Entry]], layout: Entry) -> dict[str, object]:
     """Return the columns of a file by position as a table of its own: Croissant finds columns only by name."""
     kinds = {"position": "sc:Integer", "name": "sc:Text", "type": "sc:Text", "description": "sc:Text"}
     return {
@@ -134,15 +133,15 @@ def _listed(columns: Sequence[tuple[int, Mapping[str, Any]]], layout: Mapping[st
     }
 
 
-def _type(column: Mapping[str, Any], layout: Mapping[str, Any]) -> str:
+def _type(column: Entry, layout: Entry) -> str:
     """Return the type of a column. A number with a decimal comma is a text for readers of the media type."""
     comma = layout.get("decimal", ".") != "." and column["kind"] == "number"
     return TYPES["text"] if comma else TYPES[column["kind"]]
 
 
-def _field(position: int, column: Mapping[str, Any], file: str, layout: Mapping[str, Any]) -> dict[str, Any]:
+def _field(position: int, column: Entry, file: str, layout: Entry) -> dict[str, object]:
     heads = layout.get("header_names")
-    result: dict[str, Any] = {
+    result: dict[str, object] = {
         "@type": "cr:Field",
         "@id": f"records/column{position}",
         "name": column["name"],
@@ -158,7 +157,7 @@ def _field(position: int, column: Mapping[str, Any], file: str, layout: Mapping[
     return result
 
 
-def _enumeration(name: str, column: Mapping[str, Any]) -> dict[str, Any]:
+def _enumeration(name: str, column: Entry) -> dict[str, object]:
     kind = column["kind"]
     return {
         "@type": "cr:RecordSet",
@@ -187,12 +186,12 @@ def _typed(value: str, kind: str) -> int | float | str:
         return value
 
 
-def _words(column: Mapping[str, Any]) -> str:
+def _words(column: Entry) -> str:
     label = column.get("label", "")
     return f"{label}. {column['words']}" if label else str(column["words"])
 
 
-def ddi(dictionary: Mapping[str, Any]) -> str:
+def ddi(dictionary: Entry) -> str:
     """Return the release as a codebook of DDI Codebook 2.5. The schema prescribes the order of elements."""
     about, name, layout = dictionary.get("about", {}), str(dictionary["file"]), layout_in(dictionary)
     creator = f"<rspStmt><AuthEnty>{_safe(about['creator'])}</AuthEnty></rspStmt>" if "creator" in about else ""
@@ -223,7 +222,7 @@ def ddi(dictionary: Mapping[str, Any]) -> str:
     )
 
 
-def _variable(position: int, column: Mapping[str, Any]) -> str:
+def _variable(position: int, column: Entry) -> str:
     missing: Sequence[str] = column.get("missing_values", ())
     values = column.get("values") or dict.fromkeys(column.get("labels", ()), "")
     categories = "".join(

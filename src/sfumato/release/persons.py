@@ -6,24 +6,23 @@ each class are known. Publication and `verify --source` check row by row that th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from sfumato.auditing.uniqueness import HOUSEHOLD, PERSON, WholeFile, whole_file
 from sfumato.base.arrays import Counts64
-from sfumato.base.formats import without_infinities
+from sfumato.base.compare import ABSENT
 from sfumato.data.cells import MISSING
 from sfumato.data.engine import Engine
 from sfumato.data.settings import Role
-from sfumato.data.source import Source
 from sfumato.errors import InputError, SfumatoError
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.units import class_table
-from sfumato.release.classes_rows import Assigned, BoxRows
-from sfumato.release.readback import IN_UNITS, figure_value, measures_of, same
+from sfumato.release.classes_rows import Assigned
+from sfumato.release.format import Entry
+from sfumato.release.readback import in_persons, measures_of, source_figures
+from sfumato.release.rows import RowView
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
 from sfumato.tables.units import units_from
@@ -39,7 +38,7 @@ class Persons:
     suppressed: int
     whole: WholeFile
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {"number": self.number, "suppressed": self.suppressed, "whole": self.whole.as_dict()}
 
 
@@ -50,13 +49,13 @@ class Holders:
     persons: Persons | None = None
     households: WholeFile | None = None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the entries of a manifest."""
-        persons = {} if self.persons is None else {"persons": self.persons.as_dict()}
-        return persons | ({} if self.households is None else {"households": self.households.as_dict()})
+        entries = {"persons": self.persons, "households": self.households}
+        return {name: entry.as_dict() for name, entry in entries.items() if entry is not None}
 
     @classmethod
-    def stated(cls, own: Mapping[str, Any]) -> Holders:
+    def stated(cls, own: Entry) -> Holders:
         """Return the figures that a manifest states."""
         persons, households = own.get("persons"), own.get("households")
         return cls(
@@ -66,28 +65,26 @@ class Holders:
             None if households is None else WholeFile.from_dict(households),
         )
 
-    def differ(self, own: Mapping[str, Any]) -> list[str]:
-        """Return the names of the figures for which a manifest states other values."""
+    def entries(self) -> dict[str, object]:
+        """Return the entries of a manifest by their path, absent ones too."""
         found = self.as_dict()
-        return [name for name in ("persons", "households") if own.get(name) != found.get(name)]
+        return {f"own.{name}": found.get(name, ABSENT) for name in ("persons", "households")}
 
 
 NO_HOLDERS = Holders()
 
 
-def holders_of(
-    engine: Engine, study: Study, rows: str, released: Source, holders: Collection[str], classes: ClassTable
-) -> Holders:
-    """Return the persons and households of a release. `rows` is SQL for its rows with the numbers of both."""
-    if not holders:
+def holders_of(engine: Engine, study: Study, rows: RowView, classes: ClassTable) -> Holders:
+    """Return the persons and households of a release, by the rows that are released and the classes of the source."""
+    if not rows.holders:
         return NO_HOLDERS
-    engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {rows}")
+    engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {rows.sql(holders=True)}")
     persons, households = None, None
-    if PERSON in holders and classes.table.units is not None:
-        whole = whole_file(engine, study, released, VIEW, PERSON)
+    if PERSON in rows.holders and classes.table.units is not None:
+        whole = whole_file(engine, study, rows.released, VIEW, PERSON)
         persons = Persons(classes.table.persons, classes.suppressed_units, whole)
-    if HOUSEHOLD in holders:
-        households = whole_file(engine, study, released, VIEW, HOUSEHOLD, "households")
+    if HOUSEHOLD in rows.holders:
+        households = whole_file(engine, study, rows.released, VIEW, HOUSEHOLD, "households")
     return Holders(persons, households)
 
 
@@ -102,22 +99,12 @@ def refuse_other_classes(planned: ClassTable, written: ClassTable) -> None:
         )
 
 
-def with_stated(figures: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, Any]:
-    """Return figures of a file, with the manifest's figures in persons, which cannot be measured on the file."""
-    return {**figures, **{name: entry for name, entry in stated.items() if entry["measured_on"] == "source"}}
-
-
 HOLDERS = (Role.UNIT, Role.HOUSEHOLD)
 
 
 def may_count_persons(study: Study) -> bool:
     """Return whether the run file of a study names a column with numbers of persons or households."""
     return any(study.named(role) for role in HOLDERS)
-
-
-def box_holders(engine: Engine, study: Study, rows: BoxRows, classes: ClassTable) -> Holders:
-    """Return the persons and households of a release, by the rows that were assigned to classes."""
-    return holders_of(engine, study, rows.sql(holders=True), rows.released_source, rows.holders, classes)
 
 
 def person_classes(study: Study, table: FrequencyTable, of: Counts64, owner: Counts64, classes: int) -> ClassTable:
@@ -133,27 +120,10 @@ def person_classes(study: Study, table: FrequencyTable, of: Counts64, owner: Cou
     return class_table(table, owners, classes, study.weights_for(table))
 
 
-def person_figures(study: Study, classes: ClassTable) -> dict[str, dict[str, Any]]:
+def person_figures(study: Study, classes: ClassTable) -> dict[str, dict[str, object]]:
     """Return every privacy measure in persons and households, measured on the source."""
-    figures = {}
-    for name, chosen in measures_of(study).items():
-        elsewhere = chosen.reads in ("originals", "population")
-        if chosen.kind == "privacy" and not elsewhere and chosen.available(classes) is None:
-            entry = {"value": chosen.value(classes), "measured_on": "source", "reason": IN_UNITS}
-            figures[name] = without_infinities(entry)
-    return figures
-
-
-def in_persons(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the figures of a manifest that count persons or households."""
-    return {name: dict(entry) for name, entry in figures.items() if entry.get("reason") == IN_UNITS}
-
-
-def figure_differences(figures: Mapping[str, Mapping[str, Any]], found: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return the figures in persons that a manifest lacks or that differ from those of the source."""
-    stated = in_persons(figures)
-    both = [name for name in found if name in stated and same(figure_value(stated[name]), figure_value(found[name]))]
-    return sorted({*stated, *found} - set(both))
+    known, figures = measures_of(study), in_persons(source_figures(study, classes))
+    return {name: entry for name, entry in figures.items() if known[name].reads not in ("originals", "population")}
 
 
 def with_persons(after: ClassTable, table: FrequencyTable, plan: Assigned, of: Counts64, owner: Counts64) -> ClassTable:

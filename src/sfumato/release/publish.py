@@ -10,23 +10,22 @@ import json
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from sfumato.auditing.units import counted_as
+from sfumato.base.compare import ABSENT, shown, unlike
 from sfumato.base.files import new_folder, refuse_existing_folder
 from sfumato.base.notebook import card, parts_picture, short
 from sfumato.base.progress import Stage, recording, stage
 from sfumato.data.engine import open_engine
 from sfumato.data.profile import drawn_rows
-from sfumato.front import Front, versions
+from sfumato.errors import SfumatoError
+from sfumato.front import versions
 from sfumato.release.certificate import certificate_of, public_digests
-from sfumato.release.columns import Naming
-from sfumato.release.dictionary import described
-from sfumato.release.draft import Draft, Measured
+from sfumato.release.draft import Draft, Entries, Facts, ReleasedFolder, entry_at
 from sfumato.release.history.check import Comparison, check, entered
 from sfumato.release.manifest import (
     CERTIFICATE,
@@ -45,8 +44,6 @@ from sfumato.release.manifest import (
 from sfumato.release.metadata import metadata_pages
 from sfumato.release.policy import (
     Finding,
-    Inherited,
-    acceptances,
     accepted_findings,
     covering,
     refuse_unaccepted,
@@ -54,11 +51,8 @@ from sfumato.release.policy import (
     unit_findings,
 )
 from sfumato.release.readback import require_source, table_of
-from sfumato.release.recoding import RecodingDraft
 from sfumato.report.release_pages import block_of, dictionary_page, templates_digest
 from sfumato.study import read
-from sfumato.study.sections import Acceptance
-from sfumato.tables.frequency import FrequencyTable
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,7 +89,7 @@ class Release:
     def public(self) -> Path:
         return self.folder / PUBLIC
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the release as `sfumato publish --json` prints it.
 
         Returns:
@@ -124,40 +118,6 @@ class Release:
         }
 
 
-def publish(
-    front: Front,
-    number: int,
-    folder: str | Path,
-    *,
-    reason: str = "",
-    accept: Mapping[str, str] | Sequence[Acceptance] = (),
-    name: str | None = None,
-    format: str | None = None,  # noqa: A002
-    state: str | Path | None = None,
-    table: FrequencyTable | None = None,
-    names: Mapping[str, Naming] | None = None,
-    warnings: Sequence[str] = (),
-    inherited: Sequence[Inherited] = (),
-) -> Release:
-    """Write point `number` of a front as a new release folder, completely or not at all.
-
-    A written file that violates the study's policy is refused, unless `accept` gives a reason for the rule:
-    `{"uniques": "the file stays in the safe room"}`.
-
-    The released file has the name `name`, by default `data`. Its `format` is csv, parquet, sav, dta or xlsx, by default
-    that of the source. The folder of the ledger is `state`, by default that of the user. If the hierarchies of the
-    source are not those of the study, `table` is its frequency table. If an earlier release named the groups, `names`
-    holds their names and `inherited` its acceptances. Further warnings are in `warnings`.
-    """
-    refuse_existing_folder(Path(folder).absolute())
-    point = front.point(number)
-    front = replace(front, study=front.study.with_accepted(acceptances(accept)))
-    draft = RecodingDraft.of(
-        front, point, name, format, given=table, earlier=names or {}, noted=warnings, inherited=inherited
-    )
-    return publish_draft(draft, folder, reason=reason, state=state)
-
-
 def publish_draft(draft: Draft, folder: str | Path, *, reason: str = "", state: str | Path | None = None) -> Release:
     """Write a release of any method as a new folder, completely or not at all, and enter it in the ledger.
 
@@ -172,24 +132,32 @@ def publish_draft(draft: Draft, folder: str | Path, *, reason: str = "", state: 
         refuse_unstated_units(draft.study, draft.source)
         refuse_unaccepted(draft.foresee(), accept, draft.inherited, written=False)
         with ExitStack() as stack, new_folder(folder, private=False) as inside:
-            measured, comparison, dictionary = build(draft, inside, state)
-            findings = [*(comparison.findings if comparison is not None else ()), *measured.findings]
-            refuse_unaccepted(findings, accept, draft.inherited)
+            built = build(draft, inside, state)
+            refuse_unaccepted(built.findings, accept, draft.inherited)
             with stage("write the reports"):
-                manifest = _describe(draft, inside, measured, comparison, dictionary, findings, reason)
+                manifest = _describe(draft, inside, built, reason)
             require_source(table_of(draft.study), draft.fingerprint)
             again = partial(compared_again, draft, state)
-            late = stack.enter_context(entered(comparison, folder, again))  # ends after the folder has its name
+            late = stack.enter_context(entered(built.comparison, folder, again))  # ends after the folder has its name
     return Release(folder, folder / draft.data, manifest, (*manifest["warnings"], *late), tuple(recorder.done))
 
 
-def build(draft: Draft, folder: Path, state: str | Path | None) -> tuple[Measured, Comparison | None, dict[str, Any]]:
-    """Return the measurements of a written file, its comparison with the ledger, and its data dictionary.
+@dataclass(frozen=True)
+class Built:
+    """A written folder: the entries of its manifest, what violates the policy, and its comparison with the ledger."""
+
+    content: Content
+    findings: Sequence[Finding]
+    comparison: Comparison | None
+
+
+def build(draft: Draft, folder: Path, state: str | Path | None) -> Built:
+    """Return a written folder with its facts, which must agree with the figures of the search.
 
     The release is compared with earlier releases before the file is written, and measured after. The data dictionary
     has the labels that occur in the file.
     """
-    study = draft.study
+    study, source = draft.study, draft.source
     make_parts(folder)
     draft.prepare(folder)
     with open_engine(study.engine, study.engine_options) as engine:
@@ -197,15 +165,57 @@ def build(draft: Draft, folder: Path, state: str | Path | None) -> tuple[Measure
         comparison = None
         if description is not None:
             with stage("compare with earlier releases"):
-                comparison = check(engine, study, draft.source, description, state=state)
+                comparison = check(engine, study, source, description, state=state)
         with stage("write the file"):
             own = draft.write(engine, folder)
         draft.compare(engine, own)
-    with stage("measure the file"):
-        measured = draft.measure(own)
-    with stage("describe the columns"), open_engine(study.engine, study.engine_options) as engine:
-        book = draft.source.codebook
-        return measured, comparison, described(engine, table_of(own), measured.dictionary, book, study)
+    stated = draft.stated(own)
+    about: dict[str, Any] = {
+        "format": FORMAT,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "system": draft.system,
+        "source": {"name": source.title, "sha256": draft.fingerprint, "rows_read": stated.pop("rows_read")},
+        "data": draft.data,
+        "versions": versions(study.engine),
+        "templates": templates_digest(),
+        "hierarchies": {},
+    }
+    content = cast("Content", about | stated)
+    facts = draft.verifier.of(ReleasedFolder(folder, content, study, own, source.codebook))
+    refuse_other_facts(content, facts)
+    enter(content, facts.entries)
+    if facts.classes is not None:
+        enter(content, draft.compared(content, facts.classes))
+    content.setdefault("warnings", [])
+    content["warnings"] += () if comparison is None else comparison.warnings
+    findings = () if comparison is None else comparison.findings
+    return Built(content, [*findings, *draft.findings, *facts.findings], comparison)
+
+
+def refuse_other_facts(content: Content, facts: Facts) -> None:
+    """Raise unless the facts of a written folder are those that the plan and the search state."""
+    for path, entry in facts.entries.items():
+        for name, expected, _ in unlike(entry_at(content, path), entry, path):
+            if expected is not ABSENT:
+                name = name.removeprefix("figures.").removesuffix(".value")
+                raise SfumatoError(
+                    f"{name} of the written file is not {shown(expected)} as in the search",
+                    expected="the same figures on the file as in the search; nothing was released",
+                    remedy="search again with this version",
+                )
+    if facts.differences:
+        raise SfumatoError(str(facts.differences[0]), expected="a folder that agrees with itself; nothing was released")
+
+
+def enter(content: Content, entries: Entries) -> None:
+    """Set entries of a manifest by their paths. Entries of the point stay as the search has written them."""
+    for path, entry in entries.items():
+        *outer, last = path.split(".")
+        if outer[:1] != ["point"]:
+            inner: Any = content
+            for name in outer:
+                inner = inner[name]
+            inner[last] = entry
 
 
 def compared_again(draft: Draft, state: str | Path | None) -> Comparison | None:
@@ -215,47 +225,19 @@ def compared_again(draft: Draft, state: str | Path | None) -> Comparison | None:
         return None if description is None else check(engine, draft.study, draft.source, description, state=state)
 
 
-def _describe(
-    draft: Draft,
-    folder: Path,
-    measured: Measured,
-    comparison: Comparison | None,
-    dictionary: Mapping[str, Any],
-    findings: Sequence[Finding],
-    reason: str,
-) -> Manifest:
+def _describe(draft: Draft, folder: Path, built: Built, reason: str) -> Manifest:
     """Write the dictionary and the reports, and the manifest as the last file, because a folder needs it to verify."""
-    source, accept = draft.source, covering(findings, draft.study.policy.accept, draft.inherited)
+    accept = covering(built.findings, draft.study.policy.accept, draft.inherited)
     study = draft.study.replace(policy={"accept": accept})
-    content: Content = {
-        "format": FORMAT,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "system": draft.system,
-        "source": {"name": source.title, "sha256": draft.fingerprint, "rows_read": measured.rows_read},
-        "data": draft.data,
-        "versions": versions(study.engine),
-        "templates": templates_digest(),
+    entries: Mapping[str, object] = {
+        **built.content,
         "run_file": study.as_toml(),
-        "unit": counted_as(study),
         "reason": reason,
-        "point": dict(measured.point),
-        "columns": list(measured.columns),
-        "records": measured.records,
-        "suppressed": measured.suppressed,
-        "left_out": measured.left_out,
-        "released": measured.records - measured.suppressed,
-        "loss": measured.loss,
-        "figures": dict(measured.figures),
-        "whole": measured.whole.as_dict(),
-        "policy": study.policy.model_dump(mode="json", exclude={"accept"}),
-        "accepted": accepted_findings(findings, study.policy.accept),
-        "warnings": [*measured.warnings, *(comparison.warnings if comparison is not None else ())],
-        "dictionary": dict(dictionary),
-        "hierarchies": dict(measured.hierarchies),
-        "own": dict(measured.own),
+        "accepted": accepted_findings(built.findings, study.policy.accept),
     }
+    content = cast("Content", {name: entries[name] for name in Content.__annotations__})
     files = {name: digest(folder / PUBLIC / name) for name in data_files(files_in(folder), draft.data)}
-    pages = {**dictionary_pages(content, files), **draft.pages(folder, content)}
+    pages = {**dictionary_pages(content, files), **draft.verifier.pages(folder, content)}
     for name, text in pages.items():
         (folder / name).write_text(text, encoding="utf-8")
     listed = public_digests({name: digest(folder / name) for name in files_in(folder)})
@@ -287,15 +269,12 @@ ROWS = 10
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """The expected release: its figures, its violations of the policy, warnings, and some of its rows."""
+    """The expected release: the entries of its manifest, its violations of the policy, and some of its rows."""
 
-    measured: Measured
+    manifest: Content
     findings: Sequence[Finding]
-    warnings: Sequence[str]
     columns: Sequence[str]
     rows: Sequence[Sequence[str | None]]
-    dictionary: dict[str, Any]
-    data: str
 
 
 def rehearse_draft(draft: Draft, *, state: str | Path | None = None) -> Rehearsal:
@@ -304,12 +283,10 @@ def rehearse_draft(draft: Draft, *, state: str | Path | None = None) -> Rehearsa
     with tempfile.TemporaryDirectory(prefix="sfumato-") as name:
         folder = Path(name) / "release"
         folder.mkdir(mode=0o700)
-        measured, comparison, dictionary = build(draft, folder, state)
+        built = build(draft, folder, state)
         written = read(folder / RUN)
         with open_engine(draft.study.engine, draft.study.engine_options) as engine:
             source = written.source(undecided=True)  # disguised columns have no role of their own in the file
             rows = drawn_rows(engine, source, ROWS)
-    units = unit_findings(draft.study, draft.source)
-    findings = [*units, *(comparison.findings if comparison is not None else ()), *measured.findings]
-    warnings = [*measured.warnings, *(comparison.warnings if comparison is not None else ())]
-    return Rehearsal(measured, findings, warnings, source.names, rows, dictionary, draft.data)
+    findings = [*unit_findings(draft.study, draft.source), *built.findings]
+    return Rehearsal(built.content, findings, source.names, rows)

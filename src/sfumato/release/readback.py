@@ -10,9 +10,7 @@ that the folder names.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,18 +22,20 @@ from sfumato.base.formats import without_infinities
 from sfumato.data.frame import is_frame
 from sfumato.data.settings import is_database, located
 from sfumato.data.source import Source
-from sfumato.errors import DataError, InputError, SfumatoError, counted, shortened
+from sfumato.errors import InputError
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.known_values import exempt
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import DISTINCT_L, GENERAL_LOSS, HOUSEHOLDS, T_CLOSENESS, K, with_settings
-from sfumato.plans.recodings import ColumnRecoding, at_level
-from sfumato.release.columns import ColumnRecode
-from sfumato.release.dictionary import words_for
+from sfumato.release.columns import ReleasedColumn
+from sfumato.release.dictionary import blanked_share, guarded, guarded_share, labels_in
+from sfumato.release.format import Entry
 from sfumato.report.release_pages import whole_of
 from sfumato.study import Study, read
-from sfumato.tables.domain import UNKNOWN, Domain, loss_of_source
+from sfumato.tables.domain import UNKNOWN, loss_of_source
+from sfumato.tables.frequency import FrequencyTable
 
+Figures = Mapping[str, Entry]
 RULED = (K, DISTINCT_L, T_CLOSENESS, HOUSEHOLDS)  # the measures that rules of the policy are about
 IN_UNITS = "counts persons or households, whose numbers are not in the file, so it is measured on the source"
 FROM_SOURCE = {
@@ -45,16 +45,18 @@ FROM_SOURCE = {
 }
 
 
-def released_classes(study: Study, columns: Sequence[ColumnRecode], suppressed: int) -> ClassTable:
-    """Return the classes of a released file.
+def released_classes(study: Study, columns: Sequence[ReleasedColumn]) -> ClassTable:
+    """Return the classes of a released file. `study` is the run file next to it."""
+    table = study.table()
+    return classes_of(table, columns, study.weights_for(table))
 
-    `study` is the run file next to it, and `columns` are the recodings of the plan.
-    """
-    table = study.replace(data={"removed": suppressed}).table()
+
+def classes_of(table: FrequencyTable, columns: Sequence[ReleasedColumn], weights: Sequence[float]) -> ClassTable:
+    """Return the classes of a table that holds released labels."""
     by_name = {column.name: column for column in columns}
-    recoding = tuple(_recoding_of(domain, by_name[domain.name]) for domain in table.domains)
-    domains = (replace(domain, leaves=len(by_name[domain.name].tree.leaves)) for domain in table.domains)
-    return classify(replace(table, domains=tuple(domains)), recoding, study.weights_for(table))
+    recoding = tuple(by_name[domain.name].recoding(domain) for domain in table.domains)
+    domains = (replace(domain, leaves=by_name[domain.name].size) for domain in table.domains)
+    return classify(replace(table, domains=tuple(domains)), recoding, weights)
 
 
 def measures_of(study: Study) -> dict[str, Measure]:
@@ -62,22 +64,42 @@ def measures_of(study: Study) -> dict[str, Measure]:
     return with_settings(study.measures)
 
 
-def figures_of(study: Study, classes: ClassTable, source: ClassTable | None) -> dict[str, dict[str, Any]]:
-    """Return every measure of the released file. Those that need the source are measured there and marked."""
+def figures_of(study: Study, classes: ClassTable, stated: Figures) -> dict[str, dict[str, Any]]:
+    """Return every measure of a released file. Those that need the source are taken from the `stated` figures."""
     figures: dict[str, dict[str, Any]] = {}
-    in_units = source is not None and source.table.counts_units
+    in_units = bool(in_persons(stated))
     for name, chosen in measures_of(study).items():
-        reason = IN_UNITS if in_units and chosen.kind == "privacy" else FROM_SOURCE.get(chosen.reads)
-        if reason is not None:
-            if source is not None and chosen.available(source) is None:
-                entry = {"value": chosen.value(source), "measured_on": "source", "reason": reason}
-                figures[name] = without_infinities(entry)
-        elif chosen.available(classes) is None:
+        if name in stated and stated[name].get("measured_on") == "source":
+            figures[name] = dict(stated[name])
+        elif not needs_source(chosen, in_units) and chosen.available(classes) is None:
             figures[name] = without_infinities({"value": chosen.value(classes), "measured_on": "file"})
     return figures
 
 
-def ruled_figures(study: Study, classes: ClassTable, measures: Sequence[Measure] = RULED) -> dict[str, dict[str, Any]]:
+def source_figures(study: Study, source: ClassTable) -> dict[str, dict[str, object]]:
+    """Return the measures that a released file cannot show, from the classes of its source."""
+    figures = {}
+    for name, chosen in measures_of(study).items():
+        reason = needs_source(chosen, source.table.counts_units)
+        if reason and chosen.available(source) is None:
+            entry = {"value": chosen.value(source), "measured_on": "source", "reason": reason}
+            figures[name] = without_infinities(entry)
+    return figures
+
+
+def needs_source(chosen: Measure, in_units: bool) -> str:
+    """Return why a measure needs the source, empty if it does not."""
+    return IN_UNITS if in_units and chosen.kind == "privacy" else FROM_SOURCE.get(chosen.reads, "")
+
+
+def in_persons(figures: Figures) -> dict[str, dict[str, Any]]:
+    """Return the figures of a manifest that count persons or households."""
+    return {name: dict(entry) for name, entry in figures.items() if entry.get("reason") == IN_UNITS}
+
+
+def ruled_figures(
+    study: Study, classes: ClassTable, measures: Sequence[Measure] = RULED
+) -> dict[str, dict[str, object]]:
     """Return the figures that rules of the policy need, from the classes of a plan."""
     known = {chosen.name: chosen.with_settings(study.measures) for chosen in measures}
     return {
@@ -101,67 +123,12 @@ def unchanged(classes: ClassTable) -> bool:
     return bool(np.all(classes.covers[:, classes.kept] == 1))
 
 
-def figure_value(entry: Mapping[str, Any]) -> float:
-    """Return a figure as a number. JSON lacks infinities, so a figure names them in another entry."""
-    value = entry["value"]
-    return math.inf if value is None and "value" in entry.get("infinite", ()) else float(value)
-
-
-def same(expected: float, measured: float) -> bool:
-    """Return whether figures agree: whole numbers exactly, others to 1e-9, because sums have no fixed order.
-
-    >>> same(5, 5.0), same(5, 6), same(72350.9, 72350.9000000001), same(0.1, 0.2)
-    (True, False, True, False)
-    """
-    if expected == measured:
-        return True
-    if float(expected).is_integer() and float(measured).is_integer():
-        return False
-    return math.isclose(expected, measured, rel_tol=1e-9, abs_tol=1e-12)
-
-
-def _recoding_of(domain: Domain, column: ColumnRecode) -> ColumnRecoding:
-    """Return the recoding that made a released column."""
-    tree, level = column.tree, column.level
-    part = at_level(replace(domain, hierarchy=tree, labels=tree.leaves), level)
-    leaves = {label: leaf for leaf, label in enumerate(tree.leaves)}
-    position_of = {label: position for position, label in enumerate(part.labels)}
-    groups = np.zeros(len(domain.labels), dtype=np.int32)
-    strange = []
-    for code, label in enumerate(domain.labels):
-        if label in position_of:
-            groups[code] = position_of[label]
-        elif domain.counts[code] > 0:
-            strange.append(label)
-        else:  # a leaf that was generalized: no cell of the file holds it
-            groups[code] = tree.maps[level][leaves.get(label, 0)]
-    if strange:
-        raise DataError(
-            f"{domain.name} holds {counted(len(strange), 'label')} that the plan does not release: "
-            f"{shortened(map(repr, strange), 3)}",
-            expected=f"labels of level {level} of its hierarchy",
-        )
-    return replace(part, groups=groups)
-
-
-def refuse_differences(pairs: Iterable[tuple[str, float, float]]) -> None:
-    """Raise unless the measured figures are those of the search: (name, of the search, measured)."""
-    for name, expected, value in pairs:
-        if not same(expected, value):
-            raise SfumatoError(
-                f"{name} of the written file is {value:.10g}, not {expected:.10g} as in the search",
-                expected="the same figures on the file as in the search; nothing was released",
-                remedy="search again with this version",
-            )
-
-
-SMALL = 10
 BINS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, None))
 
 
-def before_after(study: Study, before: ClassTable, figures: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def before_after(study: Study, before: ClassTable, figures: Figures) -> list[dict[str, object]]:
     """Return every measure of the source and of the released file."""
-    rows = []
+    rows: list[dict[str, object]] = []
     for name, chosen in measures_of(study).items():
         if name in figures:
             answered = chosen.available(before) is None
@@ -179,8 +146,8 @@ def before_after(study: Study, before: ClassTable, figures: Mapping[str, Mapping
 
 
 def per_column(
-    before: ClassTable, after: ClassTable, columns: Sequence[ColumnRecode], occurring: Mapping[str, set[str]]
-) -> list[dict[str, Any]]:
+    before: ClassTable, after: ClassTable, columns: Sequence[ReleasedColumn], occurring: Mapping[str, Mapping[str, int]]
+) -> list[dict[str, object]]:
     """Return how much each quasi-identifier adds to the risk, before and after, and its share of information loss.
 
     The labels that occur are those of the file. If persons are counted, `after` has classes of source values.
@@ -191,7 +158,9 @@ def per_column(
     return [
         {
             "column": raw.column,
-            "done": words_for(by_name[raw.column], occurring[raw.column]),
+            "done": by_name[raw.column].words(
+                occurring[raw.column], blanked_share(by_name[raw.column], occurring[raw.column])
+            ),
             "risk_before": raw.marketer_risk,
             "risk_after": now.marketer_risk,
             "loss": lost[raw.column],
@@ -210,7 +179,7 @@ def column_losses(classes: ClassTable) -> dict[str, float]:
     return losses
 
 
-def small_classes(classes: ClassTable) -> list[dict[str, Any]]:
+def small_classes(classes: ClassTable) -> list[dict[str, object]]:
     """Return the number of classes and records of each small class size, but never their values."""
     size, rows = classes.size[classes.kept], classes.rows[classes.kept]
     bands = []
@@ -221,7 +190,7 @@ def small_classes(classes: ClassTable) -> list[dict[str, Any]]:
     return bands
 
 
-def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def external_facts(manifest: Entry) -> dict[str, Any]:
     """Return the figures of the external report: no count under ten, and no share from which one follows."""
     records, left_out = manifest["records"], manifest["left_out"]
     whole = whole_of(manifest)
@@ -239,53 +208,31 @@ def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def public_unit(manifest: Mapping[str, Any]) -> dict[str, str]:
+def public_unit(manifest: Entry) -> dict[str, str]:
     """Return what was counted, for readers of the file. The publisher's reason is only in the internal report."""
     return {"counted": manifest["unit"]["noun"], "counted_how": manifest["unit"]["says"]}
 
 
-def released_loss(after: ClassTable, columns: Sequence[ColumnRecode], hierarchies: Mapping[str, Any]) -> float:
+def released_loss(
+    after: ClassTable, columns: Sequence[ReleasedColumn], values: Mapping[str, Collection[str] | None]
+) -> float:
     """Return the loss for readers of the file, in thousandths: of released records, among released values.
 
     The loss of the plan also counts suppressed records and the values that only they have, so it would reveal how few
-    they are and which values they have. `hierarchies` is the entry of the manifest.
+    they are and which values they have. The released `values` are None if all values are public.
     """
-    by_name = {column.name: column for column in columns}
+    by_name, occurring = {column.name: column for column in columns}, labels_in(after)
     lost = []
     for domain in after.table.domains:
-        column, named = by_name[domain.name], hierarchies[domain.name]["named"]
-        leaves = zip(column.tree.leaves, column.groups, strict=True)
-        values = None if named is None else set(named["values"])
-        covers = Counter(group for leaf, group in leaves if values is None or leaf in values)
-        group_of = {label: group for group, label in enumerate(column.labels)}
-        counts = {label: count for label, count in zip(domain.labels, domain.counts.tolist(), strict=True) if count}
-        gone = sum(count * (covers[group_of[label]] - 1) for label, count in counts.items())
-        lost.append(gone / (sum(counts.values()) * max(covers.total() - 1, 1)))
+        known, counts = values[domain.name], occurring[domain.name]
+        covered = by_name[domain.name].covered(known)
+        gone = sum(count * max(covered.get(label, 0) - 1, 0) for label, count in counts.items())
+        every = by_name[domain.name].size if known is None else len(known)
+        lost.append(gone / (sum(counts.values()) * max(every - 1, 1)))
     return round(float(np.average(lost, weights=after.attribute_weights)), 3)
 
 
-def guarded(count: int) -> int | str:
-    """Return a count, or words in place of a small one.
-
-    >>> guarded(120), guarded(3), guarded(0)
-    (120, 'fewer than 10', 0)
-    """
-    return "fewer than 10" if 0 < count < SMALL else count
-
-
-def guarded_share(part: int, whole: int, what: str = "records") -> float | str:
-    """Return a share in thousandths, or words if few records, or few persons, are behind it.
-
-    >>> guarded_share(301, 30162), guarded_share(4, 30162), guarded_share(0, 100)
-    (0.01, 'fewer than 10 records', 0.0)
-    """
-    if 0 < part < SMALL:
-        return f"fewer than 10 {what}"
-    share = round(part / max(whole, 1), 3)
-    return "less than 0.1 %" if part and not share else share
-
-
-def exempt_classes(study: Study, released: ClassTable) -> dict[str, dict[str, Any]]:
+def exempt_classes(study: Study, released: ClassTable) -> dict[str, dict[str, object]]:
     """Return the harmless or missing values of each sensitive column, and the records in exempt classes.
 
     A class is exempt from ℓ, α, β and δ if no value in it is known, or if all known values are harmless.

@@ -10,16 +10,16 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from sfumato.auditing.uniqueness import holder_cells
 from sfumato.data.cells import MISSING, cleaned, neutralised, neutralised_sql
 from sfumato.data.engine import Engine
 from sfumato.data.labelled_write import Written
 from sfumato.data.settings import Role
-from sfumato.data.source import Column, Source, quoted
+from sfumato.data.source import TEXT, Column, Source, quoted
 from sfumato.data.value_counts import cell_sql
 from sfumato.errors import DataError, HierarchyError, counted, shortened
 from sfumato.measures.classes import ClassTable
@@ -49,6 +49,43 @@ class Rows(Protocol):
     def names(self) -> list[str]: ...
 
     def sql(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class RowView:
+    """The rows to be released: SQL for their `cells` and for the `table` that holds them inside the engine.
+
+    `columns` are the released columns of the source, and `names` those of the file, which may have more at the end. The
+    `coded` columns have some label that covers several values. The table also has the person or household of each row
+    (`holders`), which are counted and not released.
+    """
+
+    source: Source
+    target: Source
+    columns: tuple[Column, ...]
+    names: list[str]
+    cells: tuple[str, ...]
+    table: str
+    coded: frozenset[str]
+    holders: tuple[str, ...]
+    rows_read: int
+    records: int
+    suppressed: int
+
+    @property
+    def released(self) -> Source:
+        """The released columns of a view of these rows, by position. Generalized columns are texts."""
+        columns = (
+            Column(column.name, TEXT if column.name in self.coded else column.type, position)
+            for position, column in enumerate(self.columns)
+        )
+        return replace(self.source, columns=tuple(columns))
+
+    def sql(self, holders: bool = False) -> str:
+        """Return SQL for the released rows: columns `c0`, `c1`, … and, for counting, the person or household."""
+        cells = [f"{cell} AS c{position}" for position, cell in enumerate(self.cells)]
+        cells += [f"r.{name}" for name in self.holders] if holders else []
+        return f"SELECT {', '.join(cells)} FROM {self.table}"
 
 
 def write_mixed(engine: Engine, rows: Rows, path: Path) -> Written:
@@ -109,7 +146,6 @@ class Below:
 
     size: int = 0
     diversity: int = 0
-    limits: Mapping[str, float] = field(default_factory=dict)
     listed: tuple[tuple[int, ...], ...] | None = None
 
     @classmethod
@@ -124,7 +160,7 @@ class Below:
             number = dict(zip(column.tree.leaves, column.groups, strict=True))
             leaves = [domain.labels[code] for code in codes[classes.first[classes.suppressed]]]
             groups.append([number[leaf] for leaf in leaves])
-        return cls(plan.suppress_below, plan.diversity_below, limits, tuple(zip(*groups, strict=True)))
+        return cls(plan.suppress_below, plan.diversity_below, tuple(zip(*groups, strict=True)))
 
     @property
     def sql(self) -> str:
@@ -132,51 +168,6 @@ class Below:
         if self.listed is not None:
             return "(s.f = 1)"
         return f"(s.n < {int(self.size)}" + (f" OR s.v < {int(self.diversity)})" if self.diversity > 1 else ")")
-
-    def as_dict(self) -> dict[str, Any]:
-        limits: dict[str, Any] = {"suppress_below": self.size}
-        limits |= {"diversity_below": self.diversity} if self.diversity else {}
-        return limits | ({"limits": dict(self.limits)} if self.limits else {})
-
-
-@dataclass(frozen=True)
-class Recoded:
-    """The recoded source: released columns, the number of records, and the number of suppressed records.
-
-    `neutralised` are columns of text in which no cell can act as a formula in a spreadsheet. `coded` are the
-    generalized ones.
-    """
-
-    source: Source
-    target: Source
-    columns: tuple[Column, ...]
-    hidden: frozenset[str]
-    below: Below
-    rows_read: int
-    records: int
-    suppressed: int
-    neutralised: frozenset[str] = frozenset()
-    coded: frozenset[str] = frozenset()
-    holders: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> list[str]:
-        return [column.name for column in self.columns]
-
-    @property
-    def rows(self) -> int:
-        """Return the rows of the released file."""
-        return self.records - self.suppressed
-
-    def sql(self, holders: bool = False) -> str:
-        """Return SQL for the released rows: columns `c0`, `c1`, … and, for counting, the person or household."""
-        cells = ", ".join(f"{self._cell(column)} AS c{position}" for position, column in enumerate(self.columns))
-        cells += "".join(f", r.{name}" for name in self.holders) if holders else ""
-        keys = " AND ".join(f"r.g{i} = s.g{i}" for i in range(len(self.hidden)))
-        return f"SELECT {cells} FROM recoded AS r JOIN sizes AS s ON {keys} WHERE NOT ({self.below.sql})"
-
-    def _cell(self, column: Column) -> str:
-        return neutralised_sql(f"r.{column.sql}") if column.name in self.neutralised else f"r.{column.sql}"
 
 
 def recode(
@@ -186,7 +177,7 @@ def recode(
     columns: Sequence[ColumnRecode],
     below: Below,
     target: Source | None = None,
-) -> Recoded:
+) -> RowView:
     """Recode a source by a plan. Values that a hierarchy does not have are an error.
 
     `target` is the source in the format of the release, by default its own.
@@ -215,11 +206,21 @@ def recode(
             expected="a plan that leaves records",
             remedy="a plan with a smaller k, or with coarser levels",
         )
-    names = frozenset(column.name for column in columns)
     plain = _neutralised(study, released, columns)
-    coded = frozenset(column.name for column in columns if column.level > 0)
-    own = tuple(holder_cells(source, study))
-    return Recoded(source, target, released, names, below, read, int(records), int(gone), plain, coded, own)
+    keys = " AND ".join(f"r.g{i} = s.g{i}" for i in range(len(columns)))
+    return RowView(
+        source,
+        target,
+        released,
+        [column.name for column in released],
+        tuple(neutralised_sql(f"r.{c.sql}") if c.name in plain else f"r.{c.sql}" for c in released),
+        f"recoded AS r JOIN sizes AS s ON {keys} WHERE NOT ({below.sql})",
+        frozenset(column.name for column in columns if column.generalized),
+        tuple(holder_cells(source, study)),
+        read,
+        int(records),
+        int(gone),
+    )
 
 
 def _neutralised(study: Study, released: Sequence[Column], columns: Sequence[ColumnRecode]) -> frozenset[str]:

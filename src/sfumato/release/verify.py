@@ -19,14 +19,11 @@ from typing import Any
 import jinja2
 from markupsafe import escape
 
-from sfumato.auditing.uniqueness import WholeFile
-from sfumato.auditing.units import counted_as
+from sfumato.base.compare import ABSENT
 from sfumato.base.files import unfinished
 from sfumato.base.formats import parse_json, read_limited
 from sfumato.base.trust import signed
-from sfumato.data.engine import open_engine
 from sfumato.data.settings import EngineOptions
-from sfumato.data.source import Source
 from sfumato.errors import InputError, SfumatoError, StudyError, counted, shortened
 from sfumato.release.certificate import certificate_of, check_public, public_digests
 from sfumato.release.checker import CERTIFICATE as PUBLIC_CERTIFICATE
@@ -39,7 +36,9 @@ from sfumato.release.contents import (
     strange_in,
     strange_xml,
 )
-from sfumato.release.dictionary import codebook_of, described
+from sfumato.release.dictionary import codebook_of
+from sfumato.release.draft import Difference, Entries, ReleasedFolder, Verifier, unlike_entries
+from sfumato.release.format import Entry
 from sfumato.release.manifest import (
     CERTIFICATE,
     DICTIONARY,
@@ -76,17 +75,6 @@ BROKEN = (
     RecursionError,
     jinja2.TemplateError,
 )
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A difference between a file of a release and the published file."""
-
-    file: str
-    what: str
-
-    def __str__(self) -> str:
-        return f"{self.file}: {self.what}"
 
 
 class VerificationError(SfumatoError):
@@ -141,7 +129,7 @@ class Verification:
                 remedy="read them, and verify with other_version = True",
             )
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "verified": bool(self),
             "compared": list(self.compared),
@@ -153,7 +141,7 @@ class Verification:
         }
 
 
-def verify_public(folder: Path, source: Any, engine: str, options: EngineOptions) -> Verification:
+def verify_public(folder: Path, source: object, engine: str, options: EngineOptions) -> Verification:
     """Compare the public part of a release with its certificate, for a recipient who has nothing else."""
     if source is not None:
         raise InputError(
@@ -195,56 +183,50 @@ def manifest_differences(manifest: Manifest) -> list[Difference]:
     return differences
 
 
+def repeated_entries(manifest: Manifest) -> Entries:
+    """Return the entries that a manifest states a second time: digests of hierarchies, the search, and its point."""
+    own = manifest["own"]
+    hierarchies = {
+        column: entry | {"sha256": None if entry["file"] is None else manifest["files"].get(entry["file"])}
+        for column, entry in manifest["hierarchies"].items()
+    }
+    if "front" not in own:
+        return {"hierarchies": hierarchies}
+    entries: dict[str, object] = {"hierarchies": hierarchies, "system": own["front"]["system"]}
+    entries |= {f"own.{name}": own["front"][name] for name in ("algorithm", "exact", "objectives")}
+    return entries | point_entries(manifest["point"], own["front"]["points"])
+
+
 def repeated_differences(manifest: Manifest) -> list[Difference]:
-    """Compare the entries that a manifest has twice: digests of hierarchies, the search, and some figures."""
-    own, differences = manifest["own"], []
-    for column, entry in manifest["hierarchies"].items():
-        listed = None if entry["file"] is None else manifest["files"].get(entry["file"])
-        if entry["sha256"] != listed:
-            differences.append(f"its digest of the hierarchy of {column} is not that of the file")
-    if "front" in own:
-        stated = {"system": manifest["system"]} | {name: own[name] for name in ("algorithm", "exact", "objectives")}
-        differences += [
-            f"its search has another {name} than its front"
-            for name, value in stated.items()
-            if own["front"][name] != value
-        ]
-        differences += point_differences(manifest["point"], own["front"]["points"])
-    if "comparison" in own:
-        after = [row["after"] for row in own["comparison"]["measures"]]
+    """Compare the entries that a manifest has twice, among them some figures."""
+    found = [name for name, *_ in unlike_entries(manifest, repeated_entries(manifest))]
+    differences = [f"its {name} is not that of its front or its files" for name in found]
+    if "comparison" in manifest["own"]:
+        comparison = manifest["own"]["comparison"]
+        after = [row["after"] for row in comparison["measures"]]
         if not all(entry in manifest["figures"].values() for entry in after):
             differences.append("its comparison with the source has other figures of the file")
-        before, small = (own["comparison"][name] for name in ("small_before", "small_after"))
+        before, small = (comparison[name] for name in ("small_before", "small_after"))
         if [entry["size"] for entry in before] != [entry["size"] for entry in small]:
             differences.append("its small classes before and after have other sizes")
     return [Difference(MANIFEST, what) for what in differences]
 
 
-def point_differences(point: Mapping[str, Any], front: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Compare the released point with the same point of the front.
+def point_entries(point: Entry, front: Sequence[Entry]) -> dict[str, object]:
+    """Return the released point as its front states it.
 
-    If the released plan was drawn at random, only what the draw keeps is compared: the lower bound, the details of the
+    If the released plan was drawn at random, this is only what the draw keeps: the lower bound, the details of the
     search, and the loss that the front states as the most that a draw may cause.
     """
-    same = next((one for one in front if one["id"] == point["id"]), None)
-    if same is None:
-        return ["its point is not in its front"]
-    stated, details = dict(point), dict(point.get("details", {}))
+    same = next((one for one in front if one["id"] == point["id"]), {})
+    details = {name: same.get("details", {}).get(name, ABSENT) for name in point.get("details", {})}
+    names = [name for name in point if name != "details"]
     if "promised" in details:
-        same = {**same, "details": {**same.get("details", {}), "promised": same["loss"]}}
+        details["promised"] = same.get("loss")
         details.pop("undrawn", None)
-        stated = {"details": details} | {name: point[name] for name in ("bound", "suppressed") if name in point}
-    return [
-        f"its point and its front differ in {name}"
-        for name, entry in stated.items()
-        if name not in same or same[name] != entry
-    ]
-
-
-def rows_read_differences(manifest: Manifest, read: int) -> list[Difference]:
-    """Compare the number of rows of the source with the one in the manifest, which fixes the records left out."""
-    stated = manifest["source"]["rows_read"]
-    return [] if stated == read else [Difference(MANIFEST, f"it states {stated} rows read, the source has {read}")]
+        names = [name for name in ("bound", "suppressed") if name in point]
+    entries = {f"point.{name}": same.get(name, ABSENT) for name in names}
+    return entries | {f"point.details.{name}": entry for name, entry in details.items()}
 
 
 def file_differences(folder: Path, manifest: Manifest, known: Collection[str]) -> list[Difference]:
@@ -280,16 +262,12 @@ def unaccepted(findings: Sequence[Finding], manifest: Manifest) -> list[Differen
     ]
 
 
-@dataclass(frozen=True)
-class Pages:
-    """The pages that differ from those made from the manifest. `unread` are those of another version."""
-
-    differences: tuple[Difference, ...]
-    unread: tuple[str, ...] = ()
-
-
-def compare_pages(folder: Path, manifest: Manifest, drawn: Mapping[str, str]) -> Pages:
+def compare_pages(
+    folder: Path, manifest: Manifest, drawn: Mapping[str, str]
+) -> tuple[list[Difference], tuple[str, ...]]:
     """Compare the pages with the manifest, word by word if the same templates made them.
+
+    The second result are the pages of another version, whose words were not compared.
 
     A page that other templates made has other words. If this user published the release on this computer, the seal of
     the manifest proves that the page is the published one. Without a seal, three things are compared: the figures for
@@ -310,7 +288,7 @@ def compare_pages(folder: Path, manifest: Manifest, drawn: Mapping[str, str]) ->
             differences.append(Difference(name, what))
         elif not known:
             unread.append(name)
-    return Pages(tuple(differences), tuple(unread))
+    return differences, tuple(unread)
 
 
 def _same_templates(manifest: Manifest) -> bool:
@@ -353,64 +331,8 @@ def _says(page: str, words: str) -> bool:
     return " ".join(str(escape(words)).split()) in " ".join(page.replace("\u00a0", " ").split())
 
 
-@dataclass(frozen=True)
-class Check:
-    """A release that is verified: the published study, and `own`, the run file that reads the released file."""
-
-    folder: Path
-    manifest: Manifest
-    study: Study
-    own: Study
-
-    @property
-    def data(self) -> str:
-        return self.manifest["data"]
-
-    @property
-    def written(self) -> Source:
-        """Return the released file."""
-        return table_of(self.own)
-
-
-@dataclass(frozen=True)
-class Again:
-    """The measurements of a released file, and the differences that only its method can find."""
-
-    whole: WholeFile
-    dictionary: Mapping[str, Any]
-    findings: Sequence[Finding]
-    differences: Sequence[Difference]
-
-
-@dataclass(frozen=True)
-class Attack:
-    """The repetition of an attack if the user names a run file. `otherwise` is reported if no run file is named."""
-
-    compare: Callable[[Check, str], list[Difference]]
-    otherwise: str
-
-
-@dataclass(frozen=True)
-class Verifier:
-    """The functions of a method by which its releases are verified, shown and applied.
-
-    The reports are made by `pages`, the data file is measured by `measure`, and `rows` compares it with the study's
-    source. The function `says` returns the guarantee of a release as a clause. By the name of the data file, `files`
-    returns the files that only this method writes. If the plan cannot be applied to another table, `own_records` is the
-    reason.
-    """
-
-    pages: Callable[[Path, Content], Mapping[str, str]]
-    measure: Callable[[Check], Again]
-    rows: Callable[[Check, Study], list[Difference]]
-    says: Callable[[Content], str]
-    files: Callable[[str], tuple[str, ...]] = lambda _: ()
-    attack: Attack | None = None
-    own_records: str = ""
-
-
 def verify_release(
-    verifiers: Mapping[str, Verifier],
+    verifier_of: Callable[[Content], Verifier],
     folder: str | Path,
     source: Any,
     engine: str,
@@ -432,7 +354,7 @@ def verify_release(
     unread: tuple[str, ...] = ()
     try:
         manifest = read_manifest(folder)
-        verifier = verifier_of(verifiers, manifest)
+        verifier = verifier_of(manifest)
         differences += manifest_differences(manifest)
         study = study_of(manifest).replace(engine=engine, engine_options=options)
         if not plain_data(manifest["data"]):
@@ -456,26 +378,31 @@ def verify_release(
         listed = manifest["files"]
         files = {name: listed[f"{PUBLIC}/{name}"] for name in data_files(listed, manifest["data"])}
         drawn = {**dictionary_pages(manifest, files), **verifier.pages(folder, manifest)}
-        pages = compare_pages(folder, manifest, drawn)
-        differences += pages.differences
-        unread = pages.unread
+        changed, unread = compare_pages(folder, manifest, drawn)
+        differences += changed
         compared += [] if unread else ["reports"]
         not_compared += [f"the words of {name}, which version {_version(manifest)} drew" for name in unread]
     data = str(manifest["data"])
-    check = None
+    opened = None
     with _noted(differences, data, "it cannot be measured"):
-        check = Check(
-            folder, manifest, study, own_study(folder, manifest).replace(engine=engine, engine_options=options)
+        opened = ReleasedFolder(
+            folder,
+            manifest,
+            study,
+            own_study(folder, manifest).replace(engine=engine, engine_options=options),
+            codebook_of(manifest["dictionary"]),
         )
-        differences += _measured(check, verifier.measure(check))
-        more, otherwise = larger_than_rows(check.written, folder / data, manifest["versions"])
+        facts = verifier.of(opened)
+        differences += verifier.differences(manifest, facts.entries)
+        differences += [*facts.differences, *unaccepted(facts.findings, manifest)]
+        more, otherwise = larger_than_rows(opened.written, folder / data, manifest["versions"])
         differences += [Difference(data, more)] if more else []
         not_compared += [otherwise] if otherwise else []
-    if check is not None and EXTERNAL in drawn and not differences:  # it follows from all that was compared above
+    if opened is not None and EXTERNAL in drawn and not differences:  # it follows from all that was compared above
         with _noted(differences, CERTIFICATE, "it cannot be drawn again"):
             digests = public_digests(manifest["files"])
-            certificate = certificate_of(manifest, study, check.own, block_of(drawn[EXTERNAL]), digests)
-            differences += compare_pages(folder, manifest, {CERTIFICATE: certificate}).differences
+            certificate = certificate_of(manifest, study, opened.own, block_of(drawn[EXTERNAL]), digests)
+            differences += compare_pages(folder, manifest, {CERTIFICATE: certificate})[0]
     with _noted(differences, MANIFEST, "its figures cannot be read"):
         figures = [
             entry for entry in manifest["figures"].values() if isinstance(entry, Mapping)
@@ -486,28 +413,27 @@ def verify_release(
         compared.append("rows")
         if table.fingerprint != manifest["source"]["sha256"]:
             differences.append(Difference(table.title, "it is not the source of this release: its SHA-256 differs"))
-        elif check is not None:
+        elif opened is not None:
             with _noted(differences, data, "it cannot be compared with the source"):
-                differences += verifier.rows(check, given)
+                entries, torn = verifier.on_source(opened, given)
+                differences += [*torn, *verifier.differences(manifest, entries, source=True)]
     if verifier.attack is not None and isinstance(source, str) and source.endswith(".toml"):
         compared.append("attacks")
-        if check is not None:
+        if opened is not None:
             with _noted(differences, data, "it cannot be attacked again"):
-                differences += verifier.attack.compare(check, source)
+                differences += verifier.attack.compare(opened, source)
     elif verifier.attack is not None:
         not_compared.append(verifier.attack.otherwise)
-    counts = {
-        name: count
-        for name, count in (
-            ("released", manifest["released"]),
-            ("suppressed", manifest["suppressed"]),
-            ("left_out", manifest.get("left_out")),
-        )
-        if isinstance(count, int)
-    }
-    stated = manifest["files"].get(CERTIFICATE, "")
+    counts = {name: manifest.get(name) for name in ("released", "suppressed", "left_out")}
     return Verification(
-        folder, tuple(differences), tuple(compared), tuple(not_compared), unread, other_version, counts, stated
+        folder,
+        tuple(differences),
+        tuple(compared),
+        tuple(not_compared),
+        unread,
+        other_version,
+        {name: count for name, count in counts.items() if isinstance(count, int)},
+        manifest["files"].get(CERTIFICATE, ""),
     )
 
 
@@ -526,40 +452,6 @@ def _noted(differences: list[Difference], file: str, what: str) -> Iterator[None
     except (*BROKEN, OSError) as error:
         what = f"{what}: an entry of the manifest is missing or of another kind ({type(error).__name__})"
         differences.append(Difference(MANIFEST, what))
-
-
-def _measured(check: Check, again: Again) -> list[Difference]:
-    """Compare the measurements with the entries that every manifest has."""
-    manifest, data = check.manifest, check.data
-    released = again.whole.everything.records
-    with open_engine(check.own.engine, check.own.engine_options) as engine:
-        book = codebook_of(manifest["dictionary"])
-        dictionary = described(engine, check.written, again.dictionary, book, check.study)
-    agree = {
-        (data, "it has different columns from those published"): list(check.written.names) == manifest["columns"],
-        (data, f"it has {released} rows, not {manifest['released']}"): released == manifest["released"],
-        (data, "its uniqueness over all columns is not that of the manifest"): manifest["whole"]
-        == again.whole.as_dict(),
-        (MANIFEST, "its record counts are inconsistent"): manifest["released"]
-        == manifest["records"] - manifest["suppressed"],
-        (MANIFEST, "its count of records left out does not follow from the rows that were read"): manifest["left_out"]
-        == manifest["source"]["rows_read"] - manifest["records"] + check.study.data.removed + check.study.data.left_out,
-        (DICTIONARY[0], "it does not describe the columns as they were released"): manifest["dictionary"] == dictionary,
-        (MANIFEST, "what it says was counted is not what its run file declares"): manifest["unit"]
-        == counted_as(check.study),
-        (MANIFEST, "its policy is not that of its run file"): manifest["policy"]
-        == check.study.policy.model_dump(mode="json", exclude={"accept"}),
-    }
-    differences = [Difference(file, what) for (file, what), same in agree.items() if not same]
-    return [*differences, *again.differences, *unaccepted(again.findings, manifest)]
-
-
-def verifier_of(verifiers: Mapping[str, Verifier], manifest: Content) -> Verifier:
-    """Return the verifier of the method that made a release."""
-    verifier = verifiers.get(str(manifest["system"]))
-    if verifier is None:
-        raise InputError("the manifest does not name a known system", expected=" or ".join(verifiers))
-    return verifier
 
 
 def study_of(manifest: Content) -> Study:

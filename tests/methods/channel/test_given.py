@@ -387,7 +387,7 @@ def test_altered_figures_given_the_other_columns_are_found(tmp_path: Path, state
     checked = sf.verify(tmp_path / "out", tmp_path / "jobs.csv")
     assert [(difference.file, difference.what) for difference in checked.differences] == [
         ("public/certificate.json", "it does not agree with the manifest"),
-        ("private/manifest.json", "its figures given the other columns are not those of the file and the source"),
+        ("private/manifest.json", "its own.given.channels.job.best_guess is not that of the source"),
     ]
 
 

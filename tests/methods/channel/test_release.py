@@ -215,7 +215,7 @@ def one_row_less(rows: list[dict[str, str]]) -> None:
 
 
 TAMPERED: dict[str, tuple[Callable[[Path], None], str, bool]] = {
-    "a figure everywhere": (changed_figure, "channels are not what the file shows", False),
+    "a figure everywhere": (changed_figure, "channels.0.figures", False),
     "the true counts": (changed_counts, "do not agree with the channel", False),
     "reports": (changed_rows(report_everywhere), "do not agree with the channel", False),
     "a report that cannot be": (changed_rows(strange_report), "that the channel does not know", False),

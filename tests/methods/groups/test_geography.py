@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import EXAMPLES
 from tests.methods.groups.files import protected_front, protected_study
+from tests.release.fronts import publish_protection
 
 from sfumato.auditing.units import unstated_notes
 from sfumato.cli import run
@@ -24,10 +25,8 @@ from sfumato.data.open import open_source
 from sfumato.decide.pick import pick
 from sfumato.errors import StudyError
 from sfumato.methods.groups.front import front_of, swaps_of
-from sfumato.methods.groups.release import publish_protection
-from sfumato.methods.groups.revealing import refuse_marked
+from sfumato.methods.groups.revealing import refuse_marked, withheld_columns
 from sfumato.methods.groups.search import protect
-from sfumato.methods.groups.swapped import withheld_columns
 from sfumato.methods.registry import load_front
 from sfumato.methods.run import Run
 from sfumato.papers.groups import make_census

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.methods.groups.files import protected_front, protected_study
+from tests.release.fronts import publish_protection
 
 import sfumato as sf
 from sfumato.cli import run
-from sfumato.methods.groups.release import publish_protection
 from sfumato.methods.groups.search import Level, worth_offering
 from sfumato.methods.registry import load_front
 from sfumato.plans.swaps import SwapPlan
@@ -211,7 +211,7 @@ def test_forged_figures_are_found_by_attacking_again(release: Path, made: Path) 
 
 def test_figures_that_do_not_fit_are_found_without_any_source(release: Path) -> None:
     forged(release, change("figures", "found_before", to=9999))
-    assert any("its figures do not agree" in d.what for d in sf.verify(release).differences)
+    assert any("its found_before is not what the released files show" in d.what for d in sf.verify(release).differences)
 
 
 def test_a_cost_that_does_not_fit_is_found_without_any_source(release: Path) -> None:

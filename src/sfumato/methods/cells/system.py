@@ -13,22 +13,20 @@ from sfumato.base.text import number, percent
 from sfumato.decide.pick import Choice
 from sfumato.front import Front
 from sfumato.measures.registry import K
-from sfumato.methods.apply_options import Applying
+from sfumato.methods.apply import Applying
 from sfumato.methods.cells.matching import counted_by_matching
 from sfumato.methods.cells.patterns import Blanks
 from sfumato.methods.cells.search import AGREEING, ON_BLANK, ON_COLUMNS, ON_SUPPRESSED, search_cells
 from sfumato.methods.run import Run
 from sfumato.methods.shared import BoxSystem, ratio, salt_of, times_bound, with_acceptances, without_left_out
 from sfumato.methods.system import Publishing
-from sfumato.release.classes import BoxDraft
+from sfumato.release.classes import BoxDraft, box_verifier
 from sfumato.release.classes_rows import Assigned
-from sfumato.release.classes_verify import box_verifier
-from sfumato.release.draft import Draft
+from sfumato.release.draft import Draft, Verifier
 from sfumato.release.manifest import EXTERNAL, INTERNAL, Content, Manifest
 from sfumato.release.persons import may_count_persons
 from sfumato.release.policy import MATCHING_K, MATCHING_PEOPLE
 from sfumato.release.readback import external_facts
-from sfumato.release.verify import Verifier
 from sfumato.report.release_pages import external_page, recoded_page
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
@@ -200,7 +198,7 @@ class Cells(BoxSystem):
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
         front, salt = with_acceptances(choice.front, how), salt_of(choice.front.study.cells.test_seed)
-        return BoxDraft.of(front, choice.point, pages_of, how.name, how.format, salt, beside=beside)
+        return BoxDraft.of(front, choice.point, BLANKS, how.name, how.format, beside=beside, **salt)
 
     def counted(self, manifest: Manifest) -> list[str]:
         return ["cells blanked", number(manifest["point"]["details"]["cells"])]

@@ -7,7 +7,7 @@ written file. So they can be computed anew whenever a release is verified.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from sfumato.methods.channel.draw import Truth
 from sfumato.methods.channel.estimate import inversion_matrix, linear_error, weighted_matrix
 from sfumato.methods.channel.search import least_error
 from sfumato.plans.channel import SEVERAL, Channel
+from sfumato.release.format import Entry
 
 STEP = 0.05  # public guarantees are rounded to this step, because exact ones reveal the shares
 NUMBERS = ("privacy", "mse", "worst_posterior", "loss")
@@ -75,7 +76,7 @@ def attributes_of(channel: Channel, counts: Floats) -> dict[str, dict[str, float
     return attributes
 
 
-def about_channel(channel: Channel, truth: Truth, reports: Floats) -> dict[str, Any]:
+def about_channel(channel: Channel, truth: Truth, reports: Floats) -> dict[str, object]:
     """Return all that the publisher reads of a channel: figures, categories with their shares and gains, reports.
 
     Figures and shares refer to the reports drawn, one per person and value. The reports in the file are rows.
@@ -131,7 +132,7 @@ def front_of(channel: Channel) -> dict[str, Any] | None:
     return {"chosen": chosen, "points": points} if whole and chosen in [point["id"] for point in points] else None
 
 
-def public_notes(channel: Channel, about: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
+def public_notes(channel: Channel, about: Entry, given: Entry | None) -> dict[str, object]:
     """Return what the public reads of a channel: guarantees in coarse steps, never better than the exact ones.
 
     The expected error is that of equal shares, because any figure of the true shares would help to infer them. `given`
@@ -162,17 +163,17 @@ def _step_up(value: float | None) -> float | None:
     return None if value is None else round(min(math.ceil(value / STEP - 1e-9) * STEP, 1.0), 2)
 
 
-def _guarantees(figures: Mapping[str, Any]) -> dict[str, float]:
+def _guarantees(figures: Entry) -> dict[str, float]:
     privacy = math.floor(figures["privacy"] / STEP + 1e-9) * STEP
     return {"privacy": round(privacy, 2), "worst_posterior": _step_up(figures["worst_posterior"]) or 0.0}
 
 
 def mark_for(
     channels: Sequence[Channel],
-    abouts: Sequence[Mapping[str, Any]],
-    notes: Mapping[str, Any],
-    given: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+    abouts: Sequence[Entry],
+    notes: Entry,
+    given: Entry | None = None,
+) -> dict[str, object]:
     """Return the mark next to the disguised file: its channels with coarse guarantees, without the shares."""
     beside = {} if given is None else given["channels"]
     bare = [

@@ -7,7 +7,6 @@ column equals that of the source, row by row, and that the reports have the dist
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,13 +35,13 @@ from sfumato.methods.channel.given import LIMITS, determined_findings, given_oth
 from sfumato.methods.channel.pages import CHANNEL, Disguise, Disguised, count_file, pages_of, private_text, read_private
 from sfumato.methods.channel.prior import check_beside, complete_columns, unit_of
 from sfumato.plans.channel import Channel
-from sfumato.release.draft import Draft, Measured
+from sfumato.release.draft import Difference, Draft, Entries, Facts, ReleasedFolder, Verifier
+from sfumato.release.format import Entry
 from sfumato.release.history.description import Description, describe_disguise
 from sfumato.release.manifest import MANIFEST, RUN, Content, file_settings, named_data, write_run_file
-from sfumato.release.policy import Finding, acceptances
+from sfumato.release.policy import acceptances
 from sfumato.release.publish import Release, publish_draft
 from sfumato.release.readback import table_of
-from sfumato.release.verify import Again, Check, Difference, Verifier
 from sfumato.study import Study
 from sfumato.study.sections import Acceptance, PolicySettings
 
@@ -66,9 +65,7 @@ def disguise(
 
     The new folder has a part `public` for analysts and a part `private` with the true shares. The file is read back.
     Its plain columns are compared with the source, and its reports with the distribution that the channels imply.
-    Columns with the role identifier, drop or vital are never kept. A `test_seed` makes the draw repeatable, and marks
-    the file with an additional column. Never publish such a file. A reason for each rule of the policy that the release
-    may break is given by `accept`. The folder of the ledger is `state`, by default that of the user.
+    Columns with the role identifier, drop or vital are never kept.
 
     Args:
         study: the table, and what its columns are.
@@ -76,11 +73,11 @@ def disguise(
         folder: a folder that does not exist yet.
         keep: columns that are released as they are; None for all others.
         keep_order: whether rows keep their order.
-        test_seed: makes the draw repeatable, for tests alone.
+        test_seed: makes the draw repeatable, and marks the file with another column. Never publish such a file.
         name: the name of the released file.
         reason: why, for the internal report.
         accept: rules that the release may break, each with a reason.
-        state: the folder of the ledger.
+        state: the folder of the ledger, by default that of the user.
 
     Returns:
         The release.
@@ -103,8 +100,7 @@ class DisguiseDraft(Draft):
 
     rows_read: int = field(init=False)
     agreed: Agreement = field(init=False)
-    disguised: Disguised = field(init=False)
-    determined: list[Finding] = field(init=False)
+    given: Entry | None = field(init=False)
 
     @property
     def complete(self) -> tuple[str, ...]:
@@ -134,9 +130,10 @@ class DisguiseDraft(Draft):
     def compare(self, engine: Engine, own: Study) -> None:
         rows = Rows(engine, self.source, "raw", self.complete, unit_of(self.study)).attach()
         with stage("compare every row"):
-            torn, self.agreed, self.disguised = read_back(rows, self.what, table_of(own), self.study.policy)
+            torn, self.agreed, disguised = read_back(rows, self.what, table_of(own), self.study.policy)
+        self.given = disguised.given
         with stage("look for dependences"):
-            self.determined = determined_findings(rows, self.study, self.what.hidden, self.what.kept)
+            self.findings += determined_findings(rows, self.study, self.what.hidden, self.what.kept)
         if torn:
             raise SfumatoError(
                 f"{counted(torn, 'row of the file does', 'rows of the file do')} not have the "
@@ -150,30 +147,19 @@ class DisguiseDraft(Draft):
                 remedy="disguise the table again; if that fails too, please report it",
             )
 
-    def measure(self, _: Study) -> Measured:
-        """Return the measured figures; everything was counted while the file was compared."""
-        what, disguised = self.what, self.disguised
-        return Measured(
-            columns=what.columns,
-            rows_read=self.rows_read,
-            records=disguised.records,
-            suppressed=0,
-            left_out=self.rows_read - disguised.records,
-            loss=disguised.loss,
-            figures=disguised.figures,
-            whole=disguised.whole,
-            point=disguised.point,
-            dictionary=disguised.dictionary(self.study, len(self.source.columns) - len(what.hidden) - len(what.kept)),
-            own=disguised.as_dict() | {"agreement": self.agreed.as_dict()},
-            findings=[
-                *disguised.findings(self.study.policy, self.rows_read - disguised.records),
-                *self.determined,
-            ],
-            warnings=disguised.warnings(),
-        )
-
-    def pages(self, folder: Path, manifest: Content) -> Mapping[str, str]:
-        return pages_of(folder, manifest)
+    def stated(self, _: Study) -> dict[str, object]:
+        what = self.what
+        return {
+            "rows_read": self.rows_read,
+            "dictionary": {"columns_left_out": len(self.source.columns) - len(what.hidden) - len(what.kept)},
+            "own": {
+                "kept": list(what.kept),
+                "keep_order": what.keep_order,
+                "test_seed": what.test_seed,
+                "given": self.given,
+                "agreement": self.agreed.as_dict(),
+            },
+        }
 
 
 def disguise_draft(
@@ -196,7 +182,9 @@ def disguise_draft(
             "a column is listed twice" if channels else "no channel is given",
             expected="at least one channel, and each column once",
         )
-    return DisguiseDraft(study=study, source=source, fingerprint=source.fingerprint, data=data, what=what)
+    return DisguiseDraft(
+        study=study, source=source, fingerprint=source.fingerprint, data=data, verifier=DISGUISES, what=what
+    )
 
 
 def _kept(study: Study, source: Source, own: Sequence[str], keep: Sequence[str] | None) -> list[str]:
@@ -268,49 +256,52 @@ def read_back(source: Rows, what: Disguise, file: Source, policy: PolicySettings
 CLOSE = 1e-6  # tolerance of recomputed figures, because the certified bound comes from an iteration
 
 
-def measure_again(check: Check) -> Again:
-    """Count the reports of the released file, and compute every figure anew."""
-    manifest, (what, counts, persons) = check.manifest, _stated(check)
+def facts_of(folder: ReleasedFolder) -> Facts:
+    """Return the facts of a disguised file: the counts of its reports, and every figure computed from them."""
+    manifest, study, (what, counts, persons) = folder.manifest, folder.study, _stated(folder)
     given = manifest["own"]["given"]
-    plain = plain_file(check.written, Path(check.data))
-    expected = file_settings(plain, what.columns, check.data, trim=check.study.data.trim)
-    if check.own.data != DataSettings(**expected):
+    plain = plain_file(folder.written, Path(folder.data))
+    expected = file_settings(plain, what.columns, folder.data, trim=study.data.trim)
+    if folder.own.data != DataSettings(**expected):
         raise InputError(f"{RUN} does not read the file as analysts do", expected="Parquet, or plain CSV")
-    with open_engine(check.own.engine, check.own.engine_options) as engine:
-        disguised = count_file(engine, what, check.written, counts, given, persons)
-    warnings = disguised.warnings()
-    again = {"records": disguised.records, "suppressed": 0, "loss": disguised.loss, "figures": disguised.figures}
-    stated = {**manifest, **manifest["own"], "warnings": manifest["warnings"][: len(warnings)]}
-    differences = [
-        Difference(MANIFEST, f"its {name} {'is' if name in ('loss', 'point') else 'are'} not what the file shows")
-        for name, value in {**again, "point": disguised.point, "warnings": warnings, **disguised.as_dict()}.items()
-        if not alike(value, stated[name])
-    ]
+    with open_engine(folder.own.engine, folder.own.engine_options) as engine:
+        disguised = count_file(engine, what, folder.written, counts, given, persons)
     cells = sum(len(channel.outputs) for channel in what.channels)
     chances = [
         chance_of(reports, truth, channel.matrix)
         for channel, truth, reports in zip(what.channels, counts, disguised.reports, strict=True)
     ]
-    differences += _disagreement(check, Agreement(min(min(chances) * cells, 1.0), cells))
-    if not given_fits(given, disguised, check.study.policy):
+    differences = _disagreement(folder, Agreement(min(min(chances) * cells, 1.0), cells))
+    if not given_fits(given, disguised, study.policy):
         differences.append(
             Difference(MANIFEST, "its figures given the other columns do not fit the file and the policy")
         )
-    return Again(
+    warnings = disguised.warnings()
+    left_out = manifest["source"]["rows_read"] - disguised.records
+    return Facts(
+        records=disguised.records,
         whole=disguised.whole,
-        dictionary=disguised.dictionary(check.study, manifest["dictionary"]["columns_left_out"]),
-        findings=disguised.findings(check.study.policy, manifest["left_out"]),
+        dictionary=disguised.dictionary(study, manifest["dictionary"]["columns_left_out"]),
+        entries={
+            "suppressed": 0,
+            "loss": disguised.loss,
+            "figures": disguised.figures,
+            "point": disguised.point,
+            "warnings": [*warnings, *manifest.get("warnings", [])[len(warnings) :]],
+            **{f"own.{name}": entry for name, entry in disguised.as_dict().items()},
+        },
+        findings=disguised.findings(study.policy, left_out),
         differences=differences,
     )
 
 
-def _stated(check: Check) -> tuple[Disguise, tuple[Truth, ...], Persons | None]:
+def _stated(folder: ReleasedFolder) -> tuple[Disguise, tuple[Truth, ...], Persons | None]:
     """Return the disguise that the folder states, and its counts of the categories."""
-    channels, counts, persons = read_private(check.folder)
-    own = check.manifest["own"]
+    channels, counts, persons = read_private(folder.path)
+    own = folder.manifest["own"]
     if not isinstance(own["keep_order"], bool) or not (own["test_seed"] is None or isinstance(own["test_seed"], int)):
         raise InputError("its manifest does not say how it was drawn", expected="keep_order and test_seed")
-    what = Disguise(channels, tuple(own["kept"]), check.data, own["keep_order"], own["test_seed"])
+    what = Disguise(channels, tuple(own["kept"]), folder.data, own["keep_order"], own["test_seed"])
     return what, counts, persons
 
 
@@ -326,33 +317,27 @@ def given_fits(given: Any, disguised: Disguised, policy: PolicySettings) -> bool
     return known and given["limits"] == {name: getattr(policy, name) for name in LIMITS}
 
 
-def _disagreement(check: Check, agreed: Agreement) -> list[Difference]:
+def _disagreement(folder: ReleasedFolder, agreed: Agreement) -> list[Difference]:
     if agreed.holds:
         return []
     what = f"the frequencies of its reports do not agree with the channel (probability below {LEVEL:g})"
-    return [Difference(check.data, what)]
+    return [Difference(folder.data, what)]
 
 
-def rows_again(check: Check, study: Study) -> list[Difference]:
+def on_source(folder: ReleasedFolder, study: Study) -> tuple[Entries, list[Difference]]:
     """Compare the plain columns with the source row by row, and the reports with the channel's distribution."""
-    what, counts, persons = _stated(check)
+    what, counts, persons = _stated(folder)
     complete = tuple(complete_columns(study, what.hidden))
     with open_engine(study.engine, study.engine_options) as engine:
-        source = Rows(engine, table_of(study), "raw", complete, unit_of(check.study)).attach()
-        torn, agreed, again = read_back(source, what, check.written, check.study.policy)
-    differences = _disagreement(check, agreed)
+        source = Rows(engine, table_of(study), "raw", complete, unit_of(folder.study)).attach()
+        torn, agreed, again = read_back(source, what, folder.written, folder.study.policy)
+    differences = _disagreement(folder, agreed)
     if torn:
-        differences.append(Difference(check.data, f"{torn} rows differ from the source in their plain columns"))
+        differences.append(Difference(folder.data, f"{torn} rows differ from the source in their plain columns"))
     same = all(one.same(two) for one, two in zip(again.counts, counts, strict=True))
     if not same or again.persons != persons:
         differences.append(Difference(CHANNEL, "its counts are not those of the source"))
-    if not alike(again.given, check.manifest["own"]["given"]):
-        differences.append(
-            Difference(MANIFEST, "its figures given the other columns are not those of the file and the source")
-        )
-    if not alike(agreed.as_dict(), check.manifest["own"]["agreement"]):
-        differences.append(Difference(MANIFEST, "its agreement of reports and matrix is not what the file shows"))
-    return differences
+    return {"own.given": again.given, "own.agreement": agreed.as_dict()}, differences
 
 
 def says(manifest: Content) -> str:
@@ -370,26 +355,13 @@ def says(manifest: Content) -> str:
     return "; ".join(said)
 
 
-def alike(one: Any, two: Any) -> bool:
-    """Return whether two records are equal up to the rounding of their numbers.
-
-    >>> alike({"a": [1.0, None]}, {"a": [1.0 + 1e-12, None]}), alike({"a": 1}, {"a": "1"})
-    (True, False)
-    """
-    if isinstance(one, dict) and isinstance(two, dict):
-        return one.keys() == two.keys() and all(alike(value, two[name]) for name, value in one.items())
-    if isinstance(one, list) and isinstance(two, list):
-        return len(one) == len(two) and all(map(alike, one, two))
-    if isinstance(one, float) and isinstance(two, int | float) and not isinstance(two, bool):
-        return math.isclose(one, two, rel_tol=CLOSE, abs_tol=1e-300)
-    return type(one) is type(two) and bool(one == two)
-
-
 DISGUISES = Verifier(
     pages=pages_of,
-    measure=measure_again,
-    rows=rows_again,
+    facts=facts_of,
+    on_source=on_source,
     says=says,
     files=lambda data: (CHANNEL, mark_of(Path(data)).as_posix()),
     own_records="its reports were drawn for its own records",
+    close=CLOSE,
+    least=1e-300,  # the errors of large tables are small figures, and must be compared too
 )

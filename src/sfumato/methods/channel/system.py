@@ -9,27 +9,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from sfumato.base.compare import shown, unlike
 from sfumato.base.text import number, number_or_infinity, percent
 from sfumato.decide.pick import Choice
 from sfumato.errors import InputError
 from sfumato.front import Front, Point
-from sfumato.methods.apply_options import Applying
+from sfumato.methods.apply import Applying
 from sfumato.methods.channel.given import headline_rows, others_words
 from sfumato.methods.channel.matrices import CLOSE
 from sfumato.methods.channel.prior import prior_of
 from sfumato.methods.channel.release import DISGUISES, disguise_draft
 from sfumato.methods.channel.search import over_epsilon, point_of, search_channel
 from sfumato.methods.run import Run
-from sfumato.methods.system import Abilities, Publishing, Verdict, first_unlike, shown
+from sfumato.methods.system import Abilities, Publishing, Verdict
 from sfumato.plans.channel import Channel
-from sfumato.release.draft import Draft
+from sfumato.release.draft import Draft, Verifier
 from sfumato.release.manifest import Manifest
 from sfumato.release.policy import acceptances
 from sfumato.release.readback import require_source
-from sfumato.release.verify import Verifier
 from sfumato.report.page import front_page
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
+
+NOTHING = 1e-13  # absolute tolerance: the errors of large tables are small figures, and must be compared too
 
 
 def channel_of(point: Point) -> Channel:
@@ -58,9 +60,7 @@ def refuse_other_figures(front: Front) -> None:
         if channel.columns != prior.columns or channel.cells != prior.cells:
             raise _mismatch(f"channel {point.id} is of other columns or categories than the table has")
         again = point_of(prior, point.id, channel, point.bound, beside=over_epsilon(front))
-        where = first_unlike(point.as_dict(), again.as_dict())
-        if where is not None:
-            name, said, true = where
+        for name, said, true in unlike(point.as_dict(), again.as_dict(), least=NOTHING):
             raise _mismatch(f"the front says {name} = {shown(said)} of channel {point.id}, but it is {shown(true)}")
         if point.bound is not None and point.bound > again.values["mse"] * (1 + CLOSE):
             raise _mismatch(f"the error of channel {point.id} is below the lower bound that the front states")

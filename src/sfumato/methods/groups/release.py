@@ -10,24 +10,24 @@ pairs nor how many true members each area has after the exchange. Publication co
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sfumato.auditing.uniqueness import WholeFile, whole_file
+from sfumato.auditing.uniqueness import whole_file
 from sfumato.base.arrays import Counts64
+from sfumato.base.compare import alike, same, shown, unlike
 from sfumato.base.progress import Progress, stage
 from sfumato.data.engine import Engine, open_engine
 from sfumato.data.open import open_source
 from sfumato.data.source import Source
 from sfumato.errors import InputError, SfumatoError, counted
-from sfumato.front import Front
+from sfumato.front import Front, Point
 from sfumato.methods.groups.attack.attack import Attack as Attacked
-from sfumato.methods.groups.attack.attack import Residual, Role, residual_on
+from sfumato.methods.groups.attack.attack import Role, residual_on
 from sfumato.methods.groups.files import read_whole, settings_of
 from sfumato.methods.groups.front import front_of, report_of, swaps_of
 from sfumato.methods.groups.microfile import Microfile
@@ -36,73 +36,50 @@ from sfumato.methods.groups.planner import influence_of
 from sfumato.methods.groups.search import Protection, Roles, attacked_again, judged, truths_of
 from sfumato.methods.groups.swapped import Swapped, changed_marginals, differing_parts, exchange, read_released
 from sfumato.methods.run import Run
-from sfumato.methods.system import first_unlike, shown
+from sfumato.methods.system import Publishing
 from sfumato.plans.swaps import SwapPlan
-from sfumato.release.dictionary import plain_dictionary, treated_entries
-from sfumato.release.draft import Draft, Measured
-from sfumato.release.format import format_of, target_of
+from sfumato.release.dictionary import guarded, guarded_share, plain_dictionary, treated_entries
+from sfumato.release.draft import Attack, Difference, Draft, Entries, Facts, ReleasedFolder, Verifier
+from sfumato.release.format import Entry, format_of, target_of
 from sfumato.release.history.description import Description, describe_swaps
-from sfumato.release.manifest import EXTERNAL, INTERNAL, MANIFEST, RUN, Content, Manifest, data_name, write_run_file
+from sfumato.release.manifest import EXTERNAL, INTERNAL, MANIFEST, RUN, Content, data_name, write_run_file
 from sfumato.release.policy import Finding, acceptances, unique_findings
-from sfumato.release.publish import Release, publish_draft
-from sfumato.release.readback import guarded, guarded_share, public_unit, reading, table_of
+from sfumato.release.readback import public_unit, reading, table_of
 from sfumato.release.rows import differing_rows, refuse_torn, write_mixed
-from sfumato.release.verify import Again, Attack, Check, Difference, Verifier
 from sfumato.study import Study, read
 from sfumato.study.groups import GroupsSettings
-from sfumato.study.sections import Acceptance
 
 MAPPING = ("area", "attributes", "vital", "leave_out", "only")
 
 
-@dataclass(frozen=True)
-class Protected:
-    """A recomputed protection.
-
-    The `report` has the statements about all points, with the chosen one named. The files that attackers learn from are
-    in `auxiliary`, by name and digest. The function `attack` attacks the file that a study reads. It returns a row for
-    each attack, or raises if they are not what `report` states.
-    """
-
-    report: Mapping[str, Any]
-    auxiliary: Sequence[Mapping[str, str]]
-    attack: Callable[[Study], list[dict[str, Any]]]
-
-    @property
-    def point(self) -> Mapping[str, Any]:
-        chosen: Mapping[str, Any] = self.report["points"][self.report["chosen"]]
-        return chosen
-
-
 @dataclass(eq=False, kw_only=True)
 class SwapDraft(Draft):
-    """A plan of swaps as a draft. `searched` is what the attacks found in the search.
+    """A point of a protection as a draft, to be written, read back and attacked.
 
-    The call of `work_out` may take long, so it follows all quick checks.
+    Attackers are relearned, and their findings in the source and in the written file must agree with the protection.
     """
 
     system: str = "groups"
-    plan: SwapPlan
+    front: Front
+    point: Point
     target: Source
-    work_out: Callable[[], Protected]
-    searched: Sequence[Mapping[str, Any]] = ()
+    progress: Progress | None = None
 
     swapped: Swapped = field(init=False)
-    whole: WholeFile = field(init=False)
 
     def foresee(self) -> Sequence[Finding]:
         """Return what attacks found when the point was searched."""
         try:
-            return attack_findings(self.searched)
+            return attack_findings(self.point.details.get("residual", ()))
         except (KeyError, TypeError):  # the front was changed after it was saved, which a later check reports
             return ()
 
     def describe(self, engine: Engine) -> Description:
         with stage("exchange places"):
             settings = settings_of(self.study)
-            self.swapped = exchange(engine, self.source, self.study, settings, self.plan, self.target)
+            self.swapped = exchange(engine, self.source, self.study, settings, swaps_of(self.point), self.target)
         exchanged = sorted(self.swapped.exchanged)
-        return describe_swaps(self.study, self.source, self.swapped.names, exchanged, self.plan)
+        return describe_swaps(self.study, self.source, self.swapped.names, exchanged, swaps_of(self.point))
 
     def write(self, engine: Engine, folder: Path) -> Study:
         """Write the file, and the run file with the mapping, but without the conditions of the group."""
@@ -121,38 +98,41 @@ class SwapDraft(Draft):
             raise SfumatoError(
                 f"the counts of {counted(len(changed), 'column')} have changed", expected="only locations exchanged"
             )
-        with stage("measure all columns together"):
-            self.whole = whole_file(engine, self.study, written)
 
-    def measure(self, own: Study) -> Measured:
-        swapped, protected = self.swapped, self.work_out()
-        point, attacks = protected.point, protected.attack(own)
-        return Measured(
-            columns=swapped.names,
-            rows_read=swapped.rows,
-            records=swapped.rows,
-            suppressed=0,
-            loss=point["loss"],
-            figures=figures_of(attacks, point["cost"]),
-            whole=self.whole,
-            point={name: value for name, value in point.items() if name != "residual"},
-            dictionary=dictionary_of(self.study, swapped.names, swapped.exchanged, self.data, len(self.source.columns)),
-            own={
-                "auxiliary": [dict(file) for file in protected.auxiliary],
-                "algorithm": protected.report["method"],
+    def stated(self, own: Study) -> dict[str, object]:
+        """Return the recomputed protection, which may take long and so follows all quick checks."""
+        front, swapped, number = self.front, self.swapped, self.point.id
+        again = worked_out_again(front, Run(self.progress))
+        refuse_unlike(front, again)
+        report = report_of(front_of(again), number)
+        # The bound and its proof are those of the search; everything else was recomputed.
+        for saved, one in zip(report["points"], front.points, strict=True):
+            saved |= {"bound": swaps_of(one).bound, "exact": swaps_of(one).exact}
+        point = report["points"][number]
+        written = read_whole(own, again.target.wide.names if again.target.wide is not None else ())
+        attacks = [residual_on(attack, written, role).as_dict() for attack, role in again.attacks]
+        if not alike(point["residual"], attacks):
+            raise SfumatoError(
+                "an attack on the written file gives a different result from the plan",
+                expected="the same records in range in the same areas; nothing was released",
+            )
+        return {
+            "rows_read": swapped.rows,
+            "loss": point["loss"],
+            "point": {name: value for name, value in point.items() if name != "residual"},
+            "dictionary": {"columns_left_out": len(self.source.columns) - len(swapped.names)},
+            "own": {
+                "auxiliary": auxiliary_files(again.study),
+                "algorithm": report["method"],
                 "exact": point["exact"],
                 "exchanged": sorted(swapped.exchanged),
                 "attacks": attacks,
-                "protection": dict(protected.report),
+                "protection": report,
             },
-            findings=[*attack_findings(attacks), *unique_findings(self.study.policy, self.whole)],
-        )
-
-    def pages(self, folder: Path, manifest: Content) -> Mapping[str, str]:
-        return pages_of(folder, manifest)
+        }
 
 
-def figures_of(attacks: Sequence[Mapping[str, Any]], cost: float) -> dict[str, Any]:
+def figures_of(attacks: Sequence[Entry], cost: float) -> dict[str, object]:
     """Return the findings of the held-out attacks, before and after, and the cost of the swaps."""
     sealed = [row for row in attacks if row["role"] == "sealed"]
     return {
@@ -162,7 +142,7 @@ def figures_of(attacks: Sequence[Mapping[str, Any]], cost: float) -> dict[str, A
     }
 
 
-def sealed_of(attacks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def sealed_of(attacks: Sequence[Entry]) -> dict[str, int]:
     """Return what the held-out attacks among some rows find."""
     sealed = [row for row in attacks if row["role"] == "sealed"]
     return {
@@ -173,7 +153,7 @@ def sealed_of(attacks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     }
 
 
-def attack_findings(attacks: Sequence[Mapping[str, Any]]) -> list[Finding]:
+def attack_findings(attacks: Sequence[Entry]) -> list[Finding]:
     """Return the held-out attacks that still find a sensitive area, from above or from below."""
     sealed = sealed_of(attacks)
     if not sealed["finding"]:
@@ -185,7 +165,7 @@ def attack_findings(attacks: Sequence[Mapping[str, Any]]) -> list[Finding]:
     return [Finding("attacks", what, figures={"attacks": sealed["finding"]})]
 
 
-def external_facts(manifest: Content) -> dict[str, Any]:
+def external_facts(manifest: Content) -> dict[str, object]:
     """Return the figures of the external report: no count below ten, and no fact of the group or its areas."""
     everything, released = manifest["whole"]["all_columns"], manifest["released"]
     return {
@@ -208,7 +188,7 @@ def pages_of(_: Path, manifest: Content) -> dict[str, str]:
 
 def dictionary_of(
     study: Study, names: Sequence[str], exchanged: Sequence[str] | frozenset[str], data: str, columns: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the data dictionary with the exchanged columns. `columns` is the number of columns of the source."""
     moved = {
         "role": "place",
@@ -222,7 +202,7 @@ def dictionary_of(
 
 
 CLOSE = 1e-9
-UNCHECKED = ("bound", "exact")  # proofs of the search, which only another search could repeat
+UNCHECKED = {"bound", "exact", "baselines"}  # proofs of the search, which only another search could repeat
 
 
 def worked_out_again(front: Front, run: Run | None = None) -> Protection:
@@ -282,9 +262,9 @@ def _positions(target: Microfile, rows: Counts64) -> Counts64:
 
 def refuse_unlike(front: Front, again: Protection) -> None:
     """Raise unless a saved protection agrees with the recomputed one."""
-    where = first_unlike(_claims(front), _claims(front_of(again)), (*UNCHECKED, "baselines"))
-    if where is not None:
-        name, said, true = where
+    for name, said, true in unlike(_claims(front), _claims(front_of(again))):
+        if UNCHECKED & {*name.split(".")}:
+            continue
         raise InputError(
             f"the protection says {name} = {shown(said)}, but it is {shown(true)}: nothing was released",
             expected="an unchanged front, and the files that it was made from",
@@ -292,82 +272,31 @@ def refuse_unlike(front: Front, again: Protection) -> None:
         )
 
 
-def _claims(front: Front) -> dict[str, Any]:
+def _claims(front: Front) -> dict[str, object]:
     """Return all statements of a front about a protection: the facts of the areas, and every point."""
     points = [point.as_dict() for point in front.points]
     return {"details": dict(front.details), "rows": front.rows, "method": front.algorithm, "points": points}
 
 
-def attacked(protection: Protection, written: Microfile) -> tuple[Residual, ...]:
-    """Run every attack on a file that was written."""
-    return tuple(residual_on(attack, written, role) for attack, role in protection.attacks)
+def protection_draft(front: Front, point: Point, how: Publishing) -> SwapDraft:
+    """Return the draft of a point of a protection.
 
-
-def publish_protection(
-    front: Front,
-    folder: str | Path,
-    point: int | None = None,
-    *,
-    reason: str = "",
-    accept: Mapping[str, str] | Sequence[Acceptance] = (),
-    state: str | Path | None = None,
-    progress: Progress | None = None,
-) -> Release:
-    """Write a point of a protection as a release; the chosen one unless given."""
-    draft = protection_draft(front, point, accept=accept, progress=progress)
-    return publish_draft(draft, folder, reason=reason, state=state)
-
-
-def protection_draft(
-    front: Front,
-    point: int | None = None,
-    *,
-    accept: Mapping[str, str] | Sequence[Acceptance] = (),
-    name: str | None = None,
-    kind: str | None = None,
-    progress: Progress | None = None,
-) -> SwapDraft:
-    """Return the draft of a protected file, to be written, read back and attacked.
-
-    Attackers are relearned, and their findings in the source and in the written file must agree with the protection.
-    Findings that remain are refused, unless `accept` gives a reason: `{"attacks": "the areas are known anyway"}`.
+    Findings that remain are refused, unless `how` accepts them with a reason: `{"attacks": "the areas are known"}`.
     """
-    chosen = front.point(int(front.details["chosen"]) if point is None else point)
-    study = front.study.with_accepted(acceptances(accept))
+    study = front.study.with_accepted(acceptances(how.accept))
     source = table_of(study)
-    kind = format_of(source, name, kind)
+    kind = format_of(source, how.name, how.format)
     return SwapDraft(
         study=study,
         source=source,
         fingerprint=front.fingerprint,
-        data=data_name(source, name, kind),
+        data=data_name(source, how.name, kind),
         target=target_of(source, kind),
-        plan=swaps_of(chosen),
-        searched=chosen.details.get("residual", ()),
-        work_out=lambda: _worked_out(front, chosen.id, Run(progress)),
+        verifier=SWAPS,
+        front=front,
+        point=point,
+        progress=how.progress,
     )
-
-
-def _worked_out(front: Front, number: int, run: Run) -> Protected:
-    """Return a protection with one of its points chosen, and the function that attacks the written file."""
-    again = worked_out_again(front, run)
-    refuse_unlike(front, again)
-    report = report_of(front_of(again), number)
-    # The bound and its proof are those of the search; everything else was recomputed.
-    for saved, point in zip(report["points"], front.points, strict=True):
-        saved |= {"bound": swaps_of(point).bound, "exact": swaps_of(point).exact}
-
-    def attack(study: Study) -> list[dict[str, Any]]:
-        columns = again.target.wide.names if again.target.wide is not None else ()
-        rows = [row.as_dict() for row in attacked(again, read_whole(study, columns))]
-        if first_unlike(report["points"][number]["residual"], rows) is not None:
-            raise SfumatoError(
-                "an attack on the written file gives a different result from the plan",
-                expected="the same records in range in the same areas; nothing was released",
-            )
-        return rows
-
-    return Protected(report, auxiliary_files(again.study), attack)
 
 
 def auxiliary_files(study: Study) -> list[dict[str, str]]:
@@ -381,46 +310,52 @@ def auxiliary_files(study: Study) -> list[dict[str, str]]:
 NOT_ATTACKED = "what attacks find: name as the source the run file that says what they learn from"
 
 
-def measure_again(check: Check) -> Again:
-    """Remeasure the released file, and compare the manifest with itself."""
-    manifest, own, written = check.manifest, check.manifest["own"], check.written
-    if settings_of(check.own).mapping() != _shared(settings_of(check.study)):
+def facts_of(folder: ReleasedFolder) -> Facts:
+    """Return the facts of a swapped file, and the contradictions of its manifest."""
+    manifest, own, written = folder.manifest, folder.manifest["own"], folder.written
+    settings = settings_of(folder.study)
+    if settings_of(folder.own).mapping() != _shared(settings):
         raise InputError(f"{RUN} maps its columns otherwise", expected="the mapping of the release")
-    with open_engine(check.own.engine, check.own.engine_options) as engine:
+    with open_engine(folder.own.engine, folder.own.engine_options) as engine, stage("measure all columns together"):
         engine.attach(written, "written")
-        whole = whole_file(engine, check.study, written)
-    columns = len(manifest["columns"]) + manifest["dictionary"]["columns_left_out"]
-    return Again(
+        whole = whole_file(engine, folder.study, written)
+    point, names, sealed = manifest["point"], list(written.names), sealed_of(own["attacks"])
+    left_out = manifest["dictionary"]["columns_left_out"]
+    return Facts(
+        records=whole.everything.records,
         whole=whole,
-        dictionary=dictionary_of(check.study, manifest["columns"], own["exchanged"], check.data, columns),
-        findings=[*attack_findings(own["attacks"]), *unique_findings(check.study.policy, whole)],
-        differences=_figures(manifest, settings_of(check.study)),
+        dictionary=dictionary_of(folder.study, names, own["exchanged"], folder.data, len(names) + left_out),
+        entries={
+            "suppressed": 0,
+            "loss": point["loss"],
+            "figures": figures_of(own["attacks"], point["cost"]),
+            "point.sealed": sealed,
+            "own.algorithm": own["protection"]["method"],
+            "own.protection.holds": sealed["areas"] == 0,
+        },
+        findings=[*attack_findings(own["attacks"]), *unique_findings(folder.study.policy, whole)],
+        differences=[
+            Difference(MANIFEST, f"its {name} do not agree with the rest of it")
+            for name in _contradictions(manifest, settings, names, whole.everything.records)
+        ],
     )
 
 
-def _figures(manifest: Manifest, settings: GroupsSettings) -> list[Difference]:
-    """Return where the manifest contradicts itself: figures, point, attacks, and statements of the protection."""
+def _contradictions(manifest: Content, settings: GroupsSettings, names: Sequence[str], records: int) -> list[str]:
+    """Return the entries of a manifest that contradict others: its point, its attacks, and its protection."""
     own, point = manifest["own"], manifest["point"]
-    report = own["protection"]
-    chosen = report["points"][report["chosen"]]
+    report, attacks = own["protection"], own["attacks"]
     cells = len(settings.protect.columns or settings.mapping().attributes)
     agree = {
-        "figures": manifest["figures"] == figures_of(own["attacks"], point["cost"]),
-        "point": chosen == {**point, "residual": own["attacks"]},
-        "loss": manifest["loss"] == point["loss"]
-        and math.isclose(point["loss"] * cells * manifest["records"], point["cost"], rel_tol=1e-9, abs_tol=1e-9),
-        "findings": point["sealed"]["areas"] == manifest["figures"]["found_after"]
-        and report["found_before"] == manifest["figures"]["found_before"]
-        and point["found"] == sum(row["areas_after"] for row in own["attacks"] if row["role"] != "sealed"),
-        "sealed attacks": point["sealed"] == sealed_of(own["attacks"]),
-        "records": manifest["records"] == manifest["source"]["rows_read"] and manifest["suppressed"] == 0,
-        "exchanged columns": set(own["exchanged"]) <= set(manifest["columns"]),
-        "words": report["holds"] is (point["sealed"]["areas"] == 0) and report["method"] == own["algorithm"],
-        "swaps": point["bound"] is None or point["bound"] <= point["cost"] * (1 + 1e-9),
+        "point": alike(report["points"][report["chosen"]], {**point, "residual": attacks}),
+        "loss": same(point["loss"] * cells * records, point["cost"], least=CLOSE),
+        "findings": report["found_before"] == figures_of(attacks, point["cost"])["found_before"]
+        and point["found"] == sum(row["areas_after"] for row in attacks if row["role"] != "sealed"),
+        "records": records == manifest["source"]["rows_read"],
+        "exchanged columns": set(own["exchanged"]) <= set(names),
+        "swaps": point["bound"] is None or point["bound"] <= point["cost"] * (1 + CLOSE),
     }
-    return [
-        Difference(MANIFEST, f"its {name} do not agree with the rest of it") for name, same in agree.items() if not same
-    ]
+    return [name for name, fine in agree.items() if not fine]
 
 
 def _shared(settings: GroupsSettings) -> Any:
@@ -428,9 +363,9 @@ def _shared(settings: GroupsSettings) -> Any:
     return settings.mapping().model_copy(update={"usually_withheld": (), "usually_swapped": ()})
 
 
-def rows_again(check: Check, study: Study) -> list[Difference]:
+def on_source(folder: ReleasedFolder, study: Study) -> tuple[Entries, list[Difference]]:
     """Compare every column's counts with the source, and every row but for its place."""
-    manifest, data, source, written = check.manifest, check.data, table_of(study), check.written
+    manifest, data, source, written = folder.manifest, folder.data, table_of(study), folder.written
     stays = [name for name in manifest["columns"] if name not in manifest["own"]["exchanged"]]
     with open_engine(study.engine, study.engine_options) as engine:
         changed = changed_marginals(engine, source, written, manifest["columns"])
@@ -446,10 +381,10 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
     # a pair changes two rows, and each is missing in one file and new in the other
     if moved > 4 * manifest["point"]["swaps"]:
         differences.append(Difference(data, "more rows have another place than the swaps can have moved"))
-    return differences
+    return {}, differences
 
 
-def _named(study: Study, run: str, manifest: Manifest) -> Study:
+def _named(study: Study, run: str, manifest: Content) -> Study:
     """Return the release's study with the files of the user's run file, if both describe the same attacks."""
     own = read(run)
     settings, given = settings_of(study), settings_of(own)
@@ -483,7 +418,7 @@ def _attack_settings(settings: GroupsSettings) -> Any:
     )
 
 
-def attack_again(check: Check, run: str) -> list[Difference]:
+def attack_again(check: ReleasedFolder, run: str) -> list[Difference]:
     """Repeat the attacks on the released file, and compare the findings in it and in the source with the manifest."""
     own = check.manifest["own"]
     study = _named(check.study, run, check.manifest)
@@ -505,7 +440,7 @@ def attack_again(check: Check, run: str) -> list[Difference]:
     stated = [{name: area[name] for name in ("area", "records", "q")} for area in report["areas"]]
     sensitive = sorted({area for truth in truths for area in truth.sensitive.areas})
     agree = {
-        "what attacks find": first_unlike(own["attacks"], rows) is None,
+        "what attacks find": alike(own["attacks"], rows),
         "the attackers that were left out": report["silent"] == list(roles.silent),
         "the areas that must not be identified": report["sensitive"] == [target.areas[i] for i in sensitive],
         "the true members": stated == areas,
@@ -525,8 +460,8 @@ def says(manifest: Content) -> str:
 
 SWAPS = Verifier(
     pages=pages_of,
-    measure=measure_again,
-    rows=rows_again,
+    facts=facts_of,
+    on_source=on_source,
     says=says,
     attack=Attack(attack_again, NOT_ATTACKED),
     own_records="its swaps are pairs of its own records",

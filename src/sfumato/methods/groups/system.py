@@ -12,7 +12,7 @@ from sfumato.base.text import number
 from sfumato.decide.pick import Choice
 from sfumato.errors import shortened
 from sfumato.front import Front
-from sfumato.methods.apply_options import Applying
+from sfumato.methods.apply import Applying
 from sfumato.methods.groups.attack.attackers import ALL
 from sfumato.methods.groups.front import Report, front_of, report_of, swaps_of
 from sfumato.methods.groups.pages import protection_page
@@ -21,9 +21,8 @@ from sfumato.methods.groups.search import protect
 from sfumato.methods.run import Run
 from sfumato.methods.system import Abilities, Publishing, Verdict
 from sfumato.plans.swaps import SwapPlan
-from sfumato.release.draft import Draft
+from sfumato.release.draft import Draft, Verifier
 from sfumato.release.manifest import Manifest
-from sfumato.release.verify import Verifier
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
 
@@ -117,10 +116,7 @@ class Groups:
         return Verdict(tuple(said), bool(report["holds"]))
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
-        point = choice.point.id
-        return protection_draft(
-            choice.front, point, accept=how.accept, name=how.name, kind=how.format, progress=how.progress
-        )
+        return protection_draft(choice.front, choice.point, how)
 
     def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
         own, figures = manifest["own"], manifest["figures"]

@@ -26,7 +26,7 @@ from sfumato.hierarchies.hierarchy import flat
 from sfumato.hierarchies.labels import number
 from sfumato.measures.registry import GENERAL_LOSS, K, measure
 from sfumato.measures.units import class_table
-from sfumato.methods.apply_options import (
+from sfumato.methods.apply import (
     Applying,
     UnknownValues,
     inherited_acceptances,
@@ -35,7 +35,7 @@ from sfumato.methods.apply_options import (
     unknown_values,
 )
 from sfumato.methods.local.criteria import Limits, limits_of, violating
-from sfumato.methods.local.pages import pages_of
+from sfumato.methods.local.pages import VERIFIER
 from sfumato.methods.registry import load_front
 from sfumato.methods.shared import K_AND_LOSS, persons_in
 from sfumato.plans.boxes import BoxPlan
@@ -326,7 +326,7 @@ def apply_boxes(given: Applying) -> Draft:
     low, high, earlier = _boxes_on(table, plan, moved)
     front = _front(study, table, low, high, saved.k)
     noted = [*_warnings(unknown), *limit_warnings(study, front)]
-    return BoxDraft.of(front, front.points[0], pages_of, given=table, earlier=earlier, noted=noted, inherited=inherited)
+    return BoxDraft.of(front, front.points[0], VERIFIER, given=table, earlier=earlier, noted=noted, inherited=inherited)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import Any
 from sfumato.base.text import number, percent
 from sfumato.measures.registry import TABLE_ERROR
 from sfumato.methods.shared import times_bound, without_left_out
+from sfumato.release.classes import box_verifier
 from sfumato.release.manifest import EXTERNAL, INTERNAL, Content
 from sfumato.release.readback import external_facts
 from sfumato.report.release_pages import external_page, recoded_page
@@ -101,3 +102,6 @@ def _plan(point: Mapping[str, Any]) -> str:
     details = point.get("details", {})
     ratio = f", {details['ratio']:.2f}" if "ratio" in details else ""
     return f"{point['classes']:,} classes, {details.get('method', '')}{ratio}"
+
+
+VERIFIER = box_verifier(pages_of)

@@ -19,16 +19,17 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.base.arrays import Counts64
+from sfumato.base.compare import same
 from sfumato.base.text import number, percent
 from sfumato.decide.pick import Choice
 from sfumato.errors import SfumatoError, StudyError
 from sfumato.front import Front, Point
 from sfumato.measures.registry import GENERAL_LOSS, K
-from sfumato.methods.apply_options import Applying
+from sfumato.methods.apply import Applying
 from sfumato.methods.local.apply import apply_boxes
 from sfumato.methods.local.criteria import merged_equal
 from sfumato.methods.local.model import Cells, Classes, Labels
-from sfumato.methods.local.pages import pages_of
+from sfumato.methods.local.pages import VERIFIER
 from sfumato.methods.local.search import model_of, plan_of, search_local
 from sfumato.methods.run import Run
 from sfumato.methods.shared import BoxSystem, ratio, salt_of, with_acceptances
@@ -36,12 +37,10 @@ from sfumato.methods.system import Abilities, Publishing
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release.classes import BoxDraft
 from sfumato.release.classes_rows import assigned
-from sfumato.release.classes_verify import box_verifier
 from sfumato.release.downcoding import CELLS, CLASSES, downcode, values_left
-from sfumato.release.draft import Draft
+from sfumato.release.draft import Draft, Verifier
 from sfumato.release.manifest import Manifest
-from sfumato.release.readback import require_source, same, table_of
-from sfumato.release.verify import Verifier
+from sfumato.release.readback import require_source, table_of
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
 
@@ -163,9 +162,6 @@ def with_margins(front: Front, study: Study) -> Front:
     return replace(front, points=tuple(points))
 
 
-VERIFIER = box_verifier(pages_of)
-
-
 @dataclass(frozen=True)
 class Local(BoxSystem):
     """The method whose plans have a label for each class and column, and the class of each record."""
@@ -202,7 +198,7 @@ class Local(BoxSystem):
         if front.study.local.draw:
             require_source(table_of(front.study), front.fingerprint)
             point = drawn_point(front, point, np.random.default_rng(secrets.randbits(128) if seed is None else seed))
-        return BoxDraft.of(with_acceptances(front, how), point, pages_of, how.name, how.format, salt_of(seed))
+        return BoxDraft.of(with_acceptances(front, how), point, VERIFIER, how.name, how.format, **salt_of(seed))
 
     def counted(self, manifest: Manifest) -> list[str]:
         return ["classes", number(manifest["own"]["classes"])]

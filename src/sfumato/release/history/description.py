@@ -19,7 +19,7 @@ from sfumato.plans.channel import Channel
 from sfumato.plans.swaps import SwapPlan
 from sfumato.release.classes_rows import Assigned, Division
 from sfumato.release.columns import ColumnRecode
-from sfumato.release.rows import Recoded
+from sfumato.release.rows import Below, RowView
 from sfumato.study import Study
 
 Kind = Literal["recoded", "boxed", "kept", "exchanged", "disguised"]
@@ -186,7 +186,9 @@ def _described(
     )
 
 
-def describe_recoding(system: str, study: Study, recoded: Recoded, columns: Sequence[ColumnRecode]) -> Description:
+def describe_recoding(
+    system: str, study: Study, recoded: RowView, columns: Sequence[ColumnRecode], below: Below
+) -> Description:
     """Return the description of a release of lattice or cuts."""
     shown = {column.name: ShownColumn("kept") for column in recoded.columns}
     for column in columns:
@@ -194,7 +196,6 @@ def describe_recoding(system: str, study: Study, recoded: Recoded, columns: Sequ
             labels = tuple(column.labels)
             shown[column.name] = ShownColumn("recoded", tuple(column.keys), tuple(column.groups), labels)
     order = sorted(range(len(columns)), key=lambda position: columns[position].name)
-    below = recoded.below
     listed = None if below.listed is None else sorted(tuple(int(groups[i]) for i in order) for groups in below.listed)
     return replace(
         _described(system, study, recoded.source, shown, study.complete_columns),

@@ -30,8 +30,8 @@ from sfumato.measures.suppression import suppress_by_plan
 from sfumato.methods.registry import load_front, system_named
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release.classes import table_figures
-from sfumato.release.classes_readback import labels_of, words_for
 from sfumato.release.classes_rows import Assigned
+from sfumato.release.dictionary import labels_in
 from sfumato.release.foreseen import foreseen, foreseen_classes
 from sfumato.report.audit_page import records_by_size
 from sfumato.tables.frequency import FrequencyTable
@@ -57,8 +57,8 @@ def box_point(saved: Front, table: FrequencyTable, plan: BoxPlan) -> Json:
     """Return a point whose classes have labels of their own, as the file would be measured."""
     made, after = foreseen_classes(saved.study, table, plan, np.random.default_rng(0))
     raw = classify(table)
-    occurring = labels_of(made.columns, after)
-    words = [f"{column.name}: {words_for(column, occurring[column.name])}" for column in made.columns]
+    occurring = labels_in(after)
+    words = [f"{column.name}: {column.words(occurring[column.name])}" for column in made.columns]
     tables = table_figures(made).get(TABLE_ERROR.name, {"value": None})
     error = {
         "title": TABLE_ERROR.about.title,

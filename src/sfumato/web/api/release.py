@@ -21,7 +21,7 @@ from sfumato.decide.pick import Choice, pick
 from sfumato.methods.publish import publish as published
 from sfumato.methods.publish import rehearse
 from sfumato.methods.publish import verify as verified
-from sfumato.methods.registry import VERIFIERS, load_front
+from sfumato.methods.registry import load_front, verifier_of
 from sfumato.release.manifest import DICTIONARY, EXTERNAL, INTERNAL, MANIFEST, PUBLIC, read_manifest
 from sfumato.study import Study, read
 from sfumato.web.api.shelf import checked, front_of, refuse_changed, study_of
@@ -100,22 +100,22 @@ def look(
     """
     choice = _chosen(places, study, job, point, limits, keep)
     rehearsed = rehearse(choice)
-    measured = rehearsed.measured
+    manifest = rehearsed.manifest
     roles = {name: str(column.role) for name, column in choice.front.study.columns.items()}
     hidden = [roles.get(name) == str(Role.SENSITIVE) for name in rehearsed.columns]
-    entries = {entry["name"]: entry for entry in rehearsed.dictionary["columns"]}
+    entries = {entry["name"]: entry for entry in manifest["dictionary"]["columns"]}
     source = choice.front.study.source(undecided=True)
     return {
         "point": choice.point.id,
-        "data": Path(rehearsed.data).name,
-        "records": measured.records,
-        "released": measured.records - measured.suppressed,
-        "suppressed": measured.suppressed,
-        "left_out": measured.left_out,
-        "loss": measured.loss,
+        "data": Path(manifest["data"]).name,
+        "records": manifest["records"],
+        "released": manifest["released"],
+        "suppressed": manifest["suppressed"],
+        "left_out": manifest["left_out"],
+        "loss": manifest["loss"],
         "findings": [finding.as_dict() | {"key": finding.key} for finding in rehearsed.findings],
-        "warnings": list(rehearsed.warnings),
-        "whole": measured.whole.as_dict(),
+        "warnings": manifest["warnings"],
+        "whole": manifest["whole"],
         "columns": [
             {"name": name, "role": roles.get(name, ""), "released": name in entries, "entry": entries.get(name)}
             for name in source.names
@@ -164,7 +164,7 @@ def releases(places: Places, study: str) -> list[Json]:
             entry
             | {
                 "folder": places.shown(path),
-                "says": VERIFIERS[manifest["system"]].says(manifest),
+                "says": verifier_of(manifest).says(manifest),
                 "whole": manifest.get("whole"),
                 "created": manifest["created"],
                 "sha256": manifest["files"].get(manifest["data"], ""),
