@@ -230,14 +230,5 @@ def to_frame(columns: Mapping[str, Sequence[object]], kind: str | None = None) -
     if importlib.util.find_spec(kind) is None:
         raise InputError(f"{kind} is not installed", expected="an installed package", remedy=f"pip install {kind}")
     given = {name: list(cells) for name, cells in columns.items()}
-    if kind == "pandas":
-        import pandas
-
-        return pandas.DataFrame(given)
-    if kind == "polars":
-        import polars
-
-        return polars.DataFrame(given)
-    import pyarrow
-
-    return pyarrow.table(given)
+    library = importlib.import_module(kind)
+    return library.table(given) if kind == "pyarrow" else library.DataFrame(given)

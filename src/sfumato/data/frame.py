@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -259,8 +260,7 @@ def rebuilt(frame: Frame, rows: Counts64, places: Sequence[int], recoded: Mappin
 
 
 def _pandas(native: Any, rows: Counts64, places: Sequence[int], recoded: Mapping[int, Labels | Numbers]) -> Any:
-    import pandas
-
+    pandas = sys.modules["pandas"]  # the caller's table is one of its own, so it was imported
     out = native.iloc[rows, list(places)].copy()
     for at, position in enumerate(places):
         if position not in recoded:
@@ -278,8 +278,7 @@ def _pandas(native: Any, rows: Counts64, places: Sequence[int], recoded: Mapping
 
 
 def _polars(native: Any, rows: Counts64, places: Sequence[int], recoded: Mapping[int, Labels | Numbers]) -> Any:
-    import polars
-
+    polars = sys.modules["polars"]
     names = [native.columns[position] for position in places]
     columns = []
     for position, column in recoded.items():

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sfumato.decide.map import map_page
 from sfumato.front import Front
 from sfumato.methods.run import Run, Searcher
 from sfumato.methods.shared import measured_rows, search_table, with_acceptances
@@ -79,8 +80,6 @@ class Recodings:
         compare: tuple[int, int] | None,
         table: FrequencyTable | None = None,
     ) -> str:
-        from sfumato.decide.map import map_page
-
         return map_page(front, front.study.table() if table is None else table, chosen, compare)
 
     def columns(self, front: Front) -> Mapping[str, list[str]]:

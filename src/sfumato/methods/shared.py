@@ -24,6 +24,7 @@ from sfumato.methods.system import Abilities, Publishing, Verdict, check_measure
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release.manifest import Manifest
 from sfumato.release.policy import acceptances
+from sfumato.report.page import front_page
 from sfumato.study import Study
 from sfumato.tables.domain import loss_of_entered
 from sfumato.tables.frequency import FrequencyTable
@@ -97,8 +98,6 @@ class BoxSystem(ABC):
         compare: tuple[int, int] | None,  # noqa: ARG002
         table: FrequencyTable | None = None,  # noqa: ARG002
     ) -> str:
-        from sfumato.report.page import front_page
-
         return front_page(front, self.columns(front), chosen, title=self.title, bound=self.bound)
 
 

@@ -87,7 +87,6 @@ def changer(
 
     With a `secret` the last column identifies the person, who has one report for each different value.
     """
-    import pyarrow
     import pyarrow.compute
 
     truths = [pyarrow.array([BETWEEN.join(cell) for cell in channel.cells]) for channel in channels]

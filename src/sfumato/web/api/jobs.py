@@ -14,6 +14,8 @@ from pathlib import Path
 
 from sfumato.base.json_types import Json
 from sfumato.front import Front
+from sfumato.methods.registry import system_named
+from sfumato.methods.search import search
 from sfumato.study import read
 from sfumato.version import __version__
 from sfumato.web.api.shelf import checked
@@ -43,9 +45,6 @@ def run_job(places: Places, folder: Path) -> None:
 
 
 def _search(places: Places, folder: Path, about: Json) -> Json:
-    from sfumato.methods.registry import system_named
-    from sfumato.methods.search import search
-
     study = checked(places, read(folder / "run.toml"))
     system = system_named(study.system)
     watch = Watch(folder, about["with"].get("seconds"), system.unit(study))
