@@ -191,7 +191,7 @@ def test_a_question_outside_is_answered_by_the_search_for_it(adult: sf.Frequency
     assert sf.ask(front, max_loss=0.19, min_k=9, max_suppression=0.1, table=adult).offer.k >= 9
     # Classes that also went by t: sizes do not tell what another limit would do.
     demanding = sf.search(front.study.with_search(constraints={"t_closeness": 0.5}), table=adult)
-    with pytest.raises(InputError, match="criteria that sizes and diversities do not tell"):
+    with pytest.raises(InputError, match="criteria that sizes and diversities do not show"):
         sf.ask(demanding, min_k=5, max_suppression=0.05, table=adult, search=False)
     other = sf.search(demanding.study.with_search(max_suppression=0.05), table=adult)
     asked_again = sf.ask(demanding, min_k=5, max_suppression=0.05, table=adult)
@@ -248,7 +248,7 @@ def test_classes_that_t_suppresses_are_not_offered_under_another_suppression(tmp
     front = sf.search(study)
     own = sf.ask(front, min_k=2, search=False).offer
     assert (own.k, own.suppressed) == (2, 3)
-    with pytest.raises(InputError, match="criteria that sizes and diversities do not tell"):
+    with pytest.raises(InputError, match="criteria that sizes and diversities do not show"):
         sf.ask(front, min_k=2, max_suppression=0.5, search=False)
     answer = sf.ask(front, min_k=2, max_suppression=0.5)
     assert (answer.offer.k, answer.offer.suppressed) == (2, 3)

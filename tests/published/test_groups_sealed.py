@@ -1,4 +1,4 @@
-"""States of the American Community Survey: what sealed attacks find after protection, on all columns and rows."""
+"""States of the American Community Survey: what held-out attacks find after protection, on all columns and rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def table_of(made: Protection, seconds: float) -> list[str]:
         f"{made.choice.plan.swaps} pairs, {point.details['shift']['rate']:.2%} of records, "
         f"cost {point.values['cost']:g}, {point.loss:.2%} of cells; "
         f"known and fresh: {front.details['planned_before']}, {made.choice.findings}; "
-        f"sealed attacks: {len(made.choice.sealed)}, before {sum(bool(r.areas_before) for r in made.choice.sealed)}, "
+        f"held-out attacks: {len(made.choice.sealed)}, before {sum(bool(r.areas_before) for r in made.choice.sealed)}, "
         f"after by seed {by_seed}; {seconds:.0f} CPU s"
     ]
     for row in finding:
@@ -65,7 +65,7 @@ def table_of(made: Protection, seconds: float) -> list[str]:
 def test_what_sealed_attacks_find_after_protection(
     state: str, groups: str, files: list[str], sensitive: int, share: float, tmp_path: Path, shared: Path
 ) -> None:
-    """Before, nearly all sealed attacks find an area; after, at most one in ten, in Nebraska in five (docs/groups.md
+    """Before, nearly all held-out attacks find an area; after, at most one in ten, in Nebraska in five (docs/groups.md
     says how many, and by whom). None at all cannot be promised: in a signal of a few persons chance decides."""
     began = time.process_time()
     made = protected(tmp_path, shared / "data" / "acs-pums", state, groups, files)

@@ -127,7 +127,7 @@ def test_a_group_is_checked_when_it_is_kept(bench: httpx.Client) -> None:
     lacking = bench.put(at, json={"groups": group})
     assert lacking.status_code == 422
     said = lacking.json()["error"]
-    assert "the columns that tell areas apart" in said["what"]
+    assert "the columns that distinguish areas" in said["what"]
     assert "the characteristics that both files have" in said["what"]
     assert "recipe" not in str(said)
     group |= {"area": ["Region"], "other_columns": "release"}
@@ -224,7 +224,7 @@ def test_a_group_cannot_be_kept_before_it_is_whole(page: Any) -> None:
     found.wait_for_selector("#group-form")
     found.click("#keep-groups")
     said = found.inner_text("#group-form .error")
-    for part in ("the column that says who is in the group", "the columns that tell areas apart", "characteristics"):
+    for part in ("the column that says who is in the group", "the columns that distinguish areas", "characteristics"):
         assert part in said
     found.select_option("#group-column", "Student")
     found.fill("#group-values", "1")

@@ -47,7 +47,7 @@ def explored(page: Any) -> None:
 
 def asked(page: Any, best: dict[str, Any]) -> None:
     """Limits lead to the best point of the front; those that no point meets, to the nearest that one does."""
-    assert page.locator("#ask-l").count() == 0  # the points do not tell their ℓ
+    assert page.locator("#ask-l").count() == 0  # the points do not state their ℓ
     page.fill("#ask-loss", "")
     page.fill("#ask-k", "4")
     page.click("#ask")

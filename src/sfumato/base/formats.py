@@ -217,7 +217,7 @@ def parse_xml(raw: bytes, name: str, *, expected: str) -> Element:
         open_elements[-1].text += part
 
     def declared(*_: object) -> None:
-        raise refused("declares a document type or entities, which can stand for other files or for endless text")
+        raise refused("declares a document type or entities, which can include other files or endless text")
 
     parser = expat.ParserCreate()
     parser.buffer_text = True

@@ -114,5 +114,5 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
     def save_overload(self, sig: object, data: object) -> None:
         try:
             super().save_overload(sig, data)
-        except OSError:  # a full disk, or a folder that is gone
+        except OSError:  # a full disk, or a folder that was deleted
             return

@@ -98,8 +98,8 @@ def build(
     run: Run = None,
     width: Annotated[list[float] | None, typer.Option(help="interval, ends: a width per level, finest first.")] = None,
     origin: Annotated[float | None, typer.Option(help="interval: where intervals start.")] = None,
-    bottom: Annotated[float | None, typer.Option(help="ends: values below this stand together.")] = None,
-    top: Annotated[float | None, typer.Option(help="ends: this value and all above stand together.")] = None,
+    bottom: Annotated[float | None, typer.Option(help="ends: values below this are one group.")] = None,
+    top: Annotated[float | None, typer.Option(help="ends: this value and all above are one group.")] = None,
     bins: Annotated[int | None, typer.Option(help="quantile: groups of the finest level.")] = None,
     at: Annotated[
         list[str] | None, typer.Option("--breaks", help="breaks: 18,40,65 for a level, finest first.")

@@ -241,7 +241,7 @@ GROUPS_LEAD = (
     "The paper's census files cannot be shipped. Its formulas are computed from its printed confusions; its experiment "
     "is repeated on American Community Survey files of Hawaii and on a synthetic census with planted installations. "
     "On the census the truth is what was planted; outliers that an area's size and chance explain are set aside, "
-    "in place of the paper's expert, and the figures without that stand beside."
+    "in place of the paper's expert, and the figures without that are given too."
 )
 
 

@@ -69,7 +69,7 @@ class _Reader:
 
     def entity(self, *_: object) -> None:
         raise DataError(
-            f"{self.name} declares entities, which can stand for other files or for endless text",
+            f"{self.name} declares entities, which can include other files or endless text",
             expected="DDI Codebook 2.5 without entity declarations",
             remedy="export it again",
         )

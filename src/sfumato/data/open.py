@@ -192,7 +192,7 @@ def _with_codebook(source: Source, folder: Path) -> Source:
     if given is None:
         return source
     if given == FOREIGN:
-        raise DataError("the folder was made by somebody else, so no codebook that it names is opened")
+        raise DataError("the folder was made by another user, so no codebook that it names is opened")
     formats = {name: source.codebook.column(name).format for name in source.names}
     book = read_codebook(folder / given, formats)
     if not set(book.columns) & set(source.names):

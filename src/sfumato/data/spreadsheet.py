@@ -131,7 +131,7 @@ def _named(rows: list[list[Cell]], settings: DataSettings, path: Path) -> tuple[
         raise DataError(
             f"{path.name} has no name in its header for column {shortened(letters)}",
             expected="a name above every column",
-            remedy="header_row under [data] if the names stand in another row",
+            remedy="header_row under [data] if the names are in another row",
         )
     return names, body[1:]
 

@@ -351,7 +351,7 @@ def _best(front: Front, offers: Offers, limits: Limits, aim: Aim) -> Offer:
     if limits.min_l is not None and not np.any(offers.l > 0):
         if not front.recodes and front.study.named(Role.SENSITIVE):
             raise MeasureError(
-                "the points of this front do not tell their ℓ",
+                "the points of this front do not state ℓ",
                 expected="a search with a constraint on distinct_l, or no min_l",
             )
         raise MeasureError("min_l where no column is sensitive", expected="a sensitive column, or no min_l")
@@ -393,7 +393,7 @@ def _offers(front: Front, limits: Limits, aim: Aim, usual: float, folder: Path |
             "it was saved without its classes" if stated else f"{aim.privacy.label} cannot be derived from class sizes"
         )
         if stated and others:
-            why = "its classes are also suppressed by criteria that sizes and diversities do not tell"
+            why = "its classes are also suppressed by criteria that sizes and diversities do not show"
         raise OutsideError(
             f"the front was searched with {percent(usual)} suppressed, so it cannot answer for "
             f"{percent(limits.max_suppression, 0.0)}: {why}",

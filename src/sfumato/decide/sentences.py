@@ -429,7 +429,7 @@ class Asker:
             return Question(place, asks, False, says + 'give one role = "sensitive" in the run file and search again.')
         says = "This front was saved without the diversity of its classes."
         if not self.offers.front.recodes:
-            says = f"The points of this front do not tell their ℓ: search again with a constraint on {DISTINCT_L.name}."
+            says = f"The points of this front do not state ℓ: search again with a constraint on {DISTINCT_L.name}."
         return Question(place, asks, False, says, command=self.commands.get(4, ""))
 
     def _nearest_pair(self) -> str:

@@ -85,7 +85,7 @@ def breaks(name: str, labels: Sequence[str], levels: Sequence[Sequence[float]], 
         extra = [f"{point:g}" for point in coarse if point not in fine]
         if extra:
             raise HierarchyError(
-                f"breaks of {name} do not nest: {shortened(extra)} stands in a coarser level only",
+                f"breaks of {name} do not nest: {shortened(extra)} is in a coarser level only",
                 expected="each level's breaks among those of the level below",
             )
     whole = all(v == int(v) for v in (*values.values(), *(p for level in sorted_levels for p in level)))

@@ -32,7 +32,7 @@ NEEDS = {
     "sensitive": ("a sensitive column", 'role = "sensitive" for what must not be learned'),
     "label": ("a label column", 'role = "label" for the class an analyst predicts'),
     "population": ("a population table", "[population] with path = ... in the run file"),
-    "weights": ("a weight column", 'role = "weight" for how many people a record stands for'),
+    "weights": ("a weight column", 'role = "weight" for the number of people that a record represents'),
     "household": ("a household column", 'role = "household" for the number of the household'),
     "originals": ("the original values", "measure the original table"),
 }

@@ -257,7 +257,7 @@ def checked_prior(prior: Sequence[float] | Floats, categories: int | None = None
         raise InputError(
             f"{counted(zeros, 'category of the prior has', 'categories of the prior have')} a share of 0",
             expected=expected,
-            remedy="leave out the categories that nobody has",
+            remedy="leave out the categories that no record has",
         )
     return np.asarray(shares / shares.sum())
 

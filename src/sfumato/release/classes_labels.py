@@ -100,7 +100,7 @@ class BoxColumn(ReleasedColumn):
 
         >>> column = BoxColumn("sex", ("F", "M"), {(0, 1): "F", (1, 2): "M", (0, 2): "*"}, nodes=True)
         >>> column.words(["F", "M", "*"], "1.2 % of the records")
-        'Unchanged, except that single cells are blanked (1.2 % of the records): * stands in their place.'
+        'Unchanged, except that single cells are blanked (1.2 % of the records): * is in their place.'
         """
         if not self.generalized:
             return "Unchanged."
@@ -109,7 +109,7 @@ class BoxColumn(ReleasedColumn):
             return f"Hidden: every value is replaced by {root}."
         if self.blanked:
             how_many = f" ({blanked})" if blanked else ""
-            return f"Unchanged, except that single cells are blanked{how_many}: {root} stands in their place."
+            return f"Unchanged, except that single cells are blanked{how_many}: {root} is in their place."
         how = "nodes of its hierarchy" if self.nodes else "runs of neighbouring values"
         labels = f"{len(occurring):,} labels occur, which are {how} and may overlap."
         return f"Grouped differently from class to class: {labels}"
@@ -256,7 +256,7 @@ def _refuse_unreadable(study: Study, name: str, labels: Mapping[Run, str | None]
         what = shortened(map(repr, missing or sorted(x for x, n in Counter(given).items() if n > 1)), 3)
         raise HierarchyError(
             f"{name} would be released with labels that read as {'missing' if missing else 'one another'}: {what}",
-            expected="labels that tell groups apart and are not in na under [data]",
+            expected="labels that distinguish groups and are not in na under [data]",
             remedy="rename them in the hierarchy",
         )
     if study.data.neutralise_formulas and any(label != neutralised(label) for label in given):

@@ -144,19 +144,20 @@ def layout_words(layout: Entry) -> str:
     sign = layout["quote"]
     marks = QUOTES.get(sign, f"the sign {sign}")
     quoted = (
-        f". Fields that need it, such as those that hold the separator, stand in {marks}; such a sign inside is doubled"
+        f". Fields that need it, such as those that hold the separator, are quoted with {marks}; quotes inside a field "
+        "are doubled"
         if sign
         else " and never quoted"
     )
     if "header_names" in layout:
-        header = "The first line names the columns, some of them otherwise than here"
+        header = "The first line names the columns, some of them with other names than here"
     else:
         header = "The first line has the names of the columns" if layout["header"] else "There is no header line"
     name = SEPARATORS.get(layout["separator"])
     separators = f"{name}s" if name else f"the sign {layout['separator']}"
     decimal = {".": "a point", ",": "a comma"}.get(layout["decimal"], f"the sign {layout['decimal']}")
     return (
-        f"Fields are separated by {separators}{quoted}. {header}; columns stand in the order in which they are listed "
+        f"Fields are separated by {separators}{quoted}. {header}; columns are in the order in which they are listed "
         f"here. Decimals are written with {decimal}. The text is encoded in {layout['encoding']}."
     )
 

@@ -195,7 +195,7 @@ def seen_before(manifest: dict[str, Any]) -> None:
     """As if the attacks had found more before."""
     told = manifest["own"]["protection"]
     for rows in (manifest["own"]["attacks"], told["points"][told["chosen"]]["residual"]):
-        rows[-1]["areas_before"] = 1 - rows[-1]["areas_before"]  # a sealed attack
+        rows[-1]["areas_before"] = 1 - rows[-1]["areas_before"]  # a held-out attack
     sealed = [row for row in manifest["own"]["attacks"] if row["role"] == "sealed"]
     manifest["figures"]["found_before"] = sum(row["areas_before"] for row in sealed)
     told["found_before"] = manifest["figures"]["found_before"]

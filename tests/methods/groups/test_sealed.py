@@ -95,7 +95,9 @@ def verdict_with(*rows: dict[str, Any]) -> str:
 def test_the_verdict_names_who_finds_and_what_would_help() -> None:
     on_all = verdict_with(row("forest_all", 1), row("boosted", 0), row("exact", 2, role="known"))
     assert "by forest_all from aux.csv" in on_all
-    assert 'It may help to withhold columns that tell the group: withhold = ["badge", "rank"] under [groups]' in on_all
+    assert (
+        'It may help to withhold columns that reveal the group: withhold = ["badge", "rank"] under [groups]' in on_all
+    )
     on_recipe = verdict_with(row("boosted", 1, low=1), row("forest_all", 0))
     assert "by boosted from aux.csv (from below)" in on_recipe
     assert "learn from the declared attributes alone, so withholding other columns does not help" in on_recipe
@@ -103,7 +105,7 @@ def test_the_verdict_names_who_finds_and_what_would_help() -> None:
 
 def test_the_choice_is_made_whatever_sealed_attacks_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two plans that known and fresh attacks cannot tell apart, one of which swaps nothing and costs nothing: it is
-    chosen, although sealed attacks find an area after it alone."""
+    chosen, although held-out attacks find an area after it alone."""
     protected_study(tmp_path)
     hidden = protected(tmp_path).choice
     idle = replace(hidden, plan=search.NOTHING)

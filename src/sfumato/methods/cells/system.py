@@ -34,7 +34,7 @@ from sfumato.tables.frequency import FrequencyTable
 READ = {
     "strict": "A blank, written *, is a value of its own: records with blanks in the same columns and the same values "
     "in the others form a group.",
-    "agreeing": "A blank, written *, may stand for any value. Every row of the file agrees with several records of the "
+    "agreeing": "A blank, written *, may be any value. Every row of the file agrees with several records of the "
     "original table in its other key columns, and every one of these records with several rows.",
 }
 COUNT = (

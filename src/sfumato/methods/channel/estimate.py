@@ -79,8 +79,8 @@ def weighted_matrix(matrix: Floats, reference: Floats) -> Floats:
 def _require_regular(matrix: Floats, reference: Floats) -> None:
     if np.linalg.eigvalsh(information(matrix, reference))[0] < SINGULAR:
         raise InputError(
-            "the matrix is singular: different truths give the same reports, so they cannot be told apart",
-            expected="a matrix that tells all categories apart",
+            "the matrix is singular: different truths give the same reports, so they cannot be distinguished",
+            expected="a matrix that distinguishes all categories",
             remedy="another channel; no method can recover what this one hides",
         )
 

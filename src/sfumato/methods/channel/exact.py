@@ -434,7 +434,7 @@ class ExactSearch:
         # The most private channels distinguish all categories only if one is the commonest.
         if ceiling and int(np.sum(self.prior > self.prior.max() - TOUCHING)) > 1:
             raise UnreachableError(
-                f"at a privacy of {high:.6g} two categories that are equally common cannot be told apart",
+                f"at a privacy of {high:.6g} two categories that are equally common cannot be distinguished",
                 expected=f"privacy below {high:.6g}",
                 remedy=f"privacy = [{high - 0.002 * (high - low):.6g}] under [channel]",
             )

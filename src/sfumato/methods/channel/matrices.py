@@ -133,7 +133,7 @@ def given_cells(study: Study, prior: Prior) -> GivenCells | None:
         cap = wide / (wide + (1.0 - wide) * (1.0 + step))
         if _odds(cap) < _odds(top) * math.exp(LEAST):
             raise UnreachableError(
-                f"the shares given {', '.join(settings.given)} leave no room between {top:.3f} and {cap:.3f}",
+                f"the shares given {', '.join(settings.given)} allow no privacy between {top:.3f} and {cap:.3f}",
                 expected="a larger delta or allowed gain, or a design closer to the true shares",
                 remedy=f"coarsen = {settings.step / 10:g} under [channel], or leave given out and set keep",
             )

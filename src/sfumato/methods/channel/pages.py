@@ -389,7 +389,7 @@ class Disguised:
         for channel, counts in zip(self.what.channels, self.counts, strict=True):
             if tells_shares(channel):
                 listed.append(
-                    f"the public matrix of {channel.name} was designed for the exact shares of this table and tells "
+                    f"the public matrix of {channel.name} was designed for the exact shares of this table and reveals "
                     f"them {'roughly' if channel.square else 'exactly'}: design it with shares from elsewhere if they "
                     "must not be known."
                 )

@@ -235,7 +235,7 @@ class FiguredCuts:
 
 def _tallied(measure: Measure, counted: CutFigures) -> Floats:
     if measure.fast.cuts is None:
-        raise MeasureError(f"{measure.name} by the figures of cuts", expected="a measure that they tell")
+        raise MeasureError(f"{measure.name} by the figures of cuts", expected="a measure that they determine")
     return measure.fast.cuts(counted)
 
 

@@ -153,8 +153,8 @@ def _protection(report: Report) -> dict[str, Any]:
         )
         for i, signal in enumerate(report["signals"][:MOST_SIGNALS])
     ]
-    holds = "no sealed attack identifies the sensitive areas any more"
-    still = "some sealed attacks still identify sensitive areas"
+    holds = "no held-out attack identifies the sensitive areas any more"
+    still = "some held-out attacks still identify sensitive areas"
     sealed = chosen["sealed"]
     return {
         "title": "Protection of a group",
@@ -166,7 +166,7 @@ def _protection(report: Report) -> dict[str, Any]:
             {"value": percent(chosen["loss"]), "says": "of all cells"},
             {
                 "value": f"{report['found_before']} → {sealed['areas']}",
-                "says": f"findings, over {sealed['attacks']} sealed attacks",
+                "says": f"findings, over {sealed['attacks']} held-out attacks",
             },
         ],
         "report": report,

@@ -159,7 +159,7 @@ def attack_findings(attacks: Sequence[Entry]) -> list[Finding]:
     if not sealed["finding"]:
         return []
     what = (
-        f"{sealed['finding']} of {sealed['attacks']} sealed attacks on the written file still identify an area "
+        f"{sealed['finding']} of {sealed['attacks']} held-out attacks on the written file still identify an area "
         "that must not be identified."
     )
     return [Finding("attacks", what, figures={"attacks": sealed["finding"]})]
@@ -455,7 +455,7 @@ def attack_again(check: ReleasedFolder, run: str) -> list[Difference]:
 def says(manifest: Content) -> str:
     """Return what the held-out attacks still find, in words."""
     figures = manifest["figures"]
-    return f"sealed attacks find {figures['found_after']} of {figures['found_before']}"
+    return f"held-out attacks find {figures['found_after']} of {figures['found_before']}"
 
 
 SWAPS = Verifier(

@@ -39,12 +39,12 @@ def verdict_of(report: Report) -> str:
     on = f"on all {report['rows']:,} rows and the {report['columns']:,} released columns that stay"
     if report["holds"]:
         return (
-            f"after point {chosen['id']} none of the {sealed['attacks']} sealed attacks, {on}, identifies a sensitive "
-            "area, by either outlier test or by rank, from above or from below"
+            f"after point {chosen['id']} none of the {sealed['attacks']} held-out attacks, {on}, identifies a "
+            "sensitive area, by either outlier test or by rank, from above or from below"
         )
     nearest = min(report["points"], key=lambda point: (point["sealed"]["areas"], point["cost"]))
     return (
-        f"not hidden: after point {chosen['id']} {sealed['finding']} of {sealed['attacks']} sealed attacks, {on}, "
+        f"not hidden: after point {chosen['id']} {sealed['finding']} of {sealed['attacks']} held-out attacks, {on}, "
         f"still identify a sensitive area ({sealed['areas']} of {report['found_before']} findings left, "
         f"{sealed['low']} from below), {_finders(chosen)}; the nearest is point {nearest['id']} with "
         f"{nearest['sealed']['areas']}. {_remedy(report, chosen)}"
@@ -69,10 +69,10 @@ def _remedy(report: Report, point: Report) -> str:
     if any(ALL in row["attacker"] for row in _finding(point)):
         columns = dict.fromkeys(one["column"] for some in report["telling"].values() for one in some[:TELLING])
         listed = ", ".join(f'"{name}"' for name in columns)
-        return f"It may help to withhold columns that tell the group: withhold = [{listed}] under [groups]"
+        return f"It may help to withhold columns that reveal the group: withhold = [{listed}] under [groups]"
     return (
         "These attacks learn from the declared attributes alone, so withholding other columns does not help; another "
-        "search draws other partners, but whoever searches until the sealed attacks find nothing has chosen by them"
+        "search draws other partners, but a search repeated until the held-out attacks find nothing is fitted to them"
     )
 
 
@@ -126,12 +126,12 @@ class Groups:
             ["columns exchanged", ", ".join(own["exchanged"])],
             ["columns left out", number(manifest["dictionary"]["columns_left_out"])],
             [
-                "areas identified before → after, over the sealed attacks",
+                "areas identified before → after, over the held-out attacks",
                 f"{figures['found_before']} → {figures['found_after']}",
             ],
         ]
         sealed = sum(row["role"] == "sealed" for row in own["attacks"])
-        return {f"Measured on the file, by {sealed} sealed attacks": rows}
+        return {f"Measured on the file, by {sealed} held-out attacks": rows}
 
     def page(
         self,

@@ -385,7 +385,7 @@ def check_floor(
                 if depth + 1 == len(labels):
                     raise DataError(
                         "a box of the label model has to pay more than it costs",
-                        expected="a certificate in which every box that holds k records can pay for the dearest k",
+                        expected="a certificate in which no box costs less than the prices of its k records",
                     )
                 members = some[inside[:, i]]
                 # Of labels that hold the same records only the cheapest can be violated.

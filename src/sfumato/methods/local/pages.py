@@ -15,7 +15,7 @@ from sfumato.release.readback import external_facts
 from sfumato.report.release_pages import external_page, recoded_page
 
 TABULATE = (
-    "The same value may stand in different groups in different records, so records cannot be counted by label. To "
+    "The same value may be in different groups in different records, so records cannot be counted by label. To "
     "count them by value, spread each record evenly over the values of its label: a record with the range 25 to 29 "
     "counts one fifth for each of the five ages."
 )
@@ -50,8 +50,8 @@ def floor_section(manifest: Content) -> dict[str, object]:
     ratio = times_bound(manifest, loss, floor)
     more = f", {ratio:.2f} times as much{without_left_out(manifest)}." if ratio is not None else "."
     stated = (
-        "The floor is stated by the search and is no more than its prices add up to, which was checked; whether every "
-        "box can pay these prices is checked by the command sfumato floor, on the front that this file was chosen from."
+        "The floor is stated by the search. It was checked that it is no more than the sum of its prices. The command "
+        "sfumato floor checks that no box costs less than its prices, on the front that this file was chosen from."
     )
     return {"title": "Floor", "sentences": [sentence + more, stated]}
 

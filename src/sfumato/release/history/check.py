@@ -318,8 +318,8 @@ def _places(places: Places) -> str:
     """Return a clause on exchanged cells that differ."""
     return (
         f"{places.same:,} of {max(places.pairs):,} exchanged pairs are the same; {places.differing:,} rows show "
-        f"another place in the two files ({shortened(places.columns)}), and whoever links them knows that these were "
-        f"exchanged. {places.linked:,} of them link uniquely by the columns that both keep."
+        f"another place in the two files ({shortened(places.columns)}), and an attacker who links them knows "
+        f"that these were exchanged. {places.linked:,} of them link uniquely by the columns that both keep."
     )
 
 

@@ -217,7 +217,7 @@ class Replayed:
 
     @property
     def options(self) -> Json:
-        """What a publication was given beside its point."""
+        """What a publication was given with its point."""
         names = ("reason", "accept", "keep")
         given = {name: self.asked[name] for name in names if self.asked.get(name)}
         return given | ({"keep": self.asked["keep"]} if self.asked.get("keep") is not None else {})

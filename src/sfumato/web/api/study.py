@@ -38,7 +38,7 @@ from sfumato.web.workspace import Places, read_json, write_json
 
 GROUP_PARTS = {
     "vital": "the column and the values that say who is in the group",
-    "area": "the columns that tell areas apart",
+    "area": "the columns that distinguish areas",
     "attributes": "the characteristics that both files have",
 }
 SECTIONS = ("data", "columns", "search", "measures", "groups")

@@ -109,7 +109,9 @@ def _protected(study: Study, report: Json, folder: Path, progress: Callable[[int
     report["protection"] = report_of(front)
     holds = report["protection"]["holds"]
     return ", protected: " + (
-        "no sealed attack identifies them any more" if holds else "at least one sealed attack still identifies an area"
+        "no held-out attack identifies them any more"
+        if holds
+        else "at least one held-out attack still identifies an area"
     )
 
 

@@ -112,7 +112,7 @@ export async function declareGroups(saved = () => go({ step: "search" })) {
       !where.value && "the column that says who is in the group",
       !listed(which.value).length && "the values of members",
       !auxiliary.value.trim() && "the file that the attacker learns from",
-      !areas.size && "the columns that tell areas apart",
+      !areas.size && "the columns that distinguish areas",
       !attributes.size && "the characteristics that both files have",
       !others.value && !columns.every(known) && "whether the other columns are released",
       twice.length > 0 &&

@@ -44,8 +44,8 @@ export async function drawGroups(place) {
           "b",
           {},
           protection.holds
-            ? "No sealed attack identifies the sensitive areas any more"
-            : "At least one sealed attack still identifies a sensitive area",
+            ? "No held-out attack identifies the sensitive areas any more"
+            : "At least one held-out attack still identifies a sensitive area",
         ),
         left.length > 0 &&
           h(
@@ -61,7 +61,7 @@ export async function drawGroups(place) {
             `${number(chosen.cost)}${bound}; ` +
             `loss ${percent(chosen.loss, 3)}; found ${protection.found_before} before, ` +
             `${chosen.sealed.areas} after, over ` +
-            `${plural(chosen.sealed.attacks, "sealed attack")} that no plan was fitted to ` +
+            `${plural(chosen.sealed.attacks, "held-out attack")} that no plan was fitted to ` +
             "or chosen by.",
         ),
       ),
@@ -166,7 +166,7 @@ const HEADS = [
   { text: "lower bound", title: "A proven lower bound of the cost" },
   { text: "known and fresh attacks find", title: "Attacks that plans are fitted to and chosen by" },
   {
-    text: "sealed attacks find",
+    text: "held-out attacks find",
     title: "Attacks made when the plans were ready: the verdict is theirs",
   },
   "choice",
