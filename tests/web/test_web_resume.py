@@ -11,6 +11,7 @@ import pytest
 
 import sfumato as sf
 import sfumato.methods.search
+import sfumato.web.api.jobs
 from sfumato.base.files import write_text
 from sfumato.methods.registry import MODULES, system_named
 from sfumato.methods.run import Checkpoint, Run
@@ -67,7 +68,7 @@ def test_a_job_that_is_run_again_continues_from_its_state(
             raise KeyboardInterrupt
         return front
 
-    monkeypatch.setattr(sfumato.methods.search, "search", broken_off)
+    monkeypatch.setattr(sfumato.web.api.jobs, "search", broken_off)
     places = Places(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         jobs.run_job(places, folder)

@@ -13,7 +13,7 @@ from sfumato.cli.show import AsJson, Force, Watch, emit, later, note, put, table
 from sfumato.errors import StudyError, counted, nearest
 
 with later():
-    from sfumato.methods.groups.attack import learners
+    from sfumato.methods.groups.attack import attackers
     from sfumato.methods.groups.attack.attack import attack as run_attack
     from sfumato.methods.groups.attack.attack import group_of
     from sfumato.methods.groups.files import (
@@ -111,7 +111,7 @@ def attack(
     if html is not None:
         refuse_existing(html, overwrite=force)
     study = read(run)
-    everything = (attacker or settings_of(study).attack.attacker).endswith(learners.ALL)
+    everything = (attacker or settings_of(study).attack.attacker).endswith(attackers.ALL)
     columns = staying_columns(study) if everything else ()
     with Watch("seeds") as watch:
         attacks = run_attack(study, attacker, auxiliary, group, seeds, watch, columns)

@@ -22,7 +22,7 @@ from sfumato.measures.classes import classify
 from sfumato.measures.registry import GENERAL_LOSS, K
 from sfumato.measures.suppression import suppress_by_plan
 from sfumato.methods.registry import MODULES, load_front, system_named
-from sfumato.methods.system import System
+from sfumato.methods.system import Applying, System
 from sfumato.plans.recodings import LevelPlan
 from sfumato.release.columns import Naming, naming_from
 from sfumato.release.manifest import MANIFEST, RUN, distances_of, load_hierarchies, read_manifest
@@ -36,20 +36,6 @@ from sfumato.study import SearchSettings, Study, read, without_trees
 from sfumato.study.sections import Acceptance
 from sfumato.tables.domain import missing_leaf
 from sfumato.tables.frequency import FrequencyTable
-
-
-@dataclass(frozen=True)
-class Applying:
-    """A request to apply a plan: its folder, the point if that is a front, the new table and how to read it."""
-
-    folder: Path
-    point: int | None
-    table: Any
-    unseen: str
-    accept: Mapping[str, str] | Sequence[Acceptance]
-    engine: str
-    options: EngineOptions
-    run: str | Path | None
 
 
 @dataclass(frozen=True)

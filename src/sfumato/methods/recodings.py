@@ -17,7 +17,7 @@ from sfumato.tables.frequency import FrequencyTable
 
 if TYPE_CHECKING:
     from sfumato.decide.pick import Choice
-    from sfumato.methods.apply import Applying
+    from sfumato.methods.system import Applying
     from sfumato.release.draft import Draft, Verifier
     from sfumato.release.manifest import Manifest
 

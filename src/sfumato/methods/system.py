@@ -17,10 +17,12 @@ from sfumato.study import ALGORITHMS, SearchSettings, Study
 from sfumato.tables.frequency import FrequencyTable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sfumato.base.progress import Progress
+    from sfumato.data.settings import EngineOptions
     from sfumato.decide.pick import Choice
     from sfumato.front import Front
-    from sfumato.methods.apply import Applying
     from sfumato.methods.run import Run
     from sfumato.plans.recodings import Plan
     from sfumato.release.draft import Draft, Verifier
@@ -44,6 +46,20 @@ class Publishing:
     name: str | None = None
     progress: Progress | None = None
     format: str | None = None
+
+
+@dataclass(frozen=True)
+class Applying:
+    """A request to apply a plan: its folder, the point if that is a front, the new table and how to read it."""
+
+    folder: Path
+    point: int | None
+    table: object
+    unseen: str
+    accept: Mapping[str, str] | Sequence[Acceptance]
+    engine: str
+    options: EngineOptions
+    run: str | Path | None
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,9 @@ from sfumato.data.open import open_source
 from sfumato.decide.pick import pick
 from sfumato.errors import StudyError
 from sfumato.methods.groups.front import front_of, swaps_of
-from sfumato.methods.groups.revealing import refuse_marked, withheld_columns
+from sfumato.methods.groups.revealing import refuse_marked
 from sfumato.methods.groups.search import protect
+from sfumato.methods.groups.swapped import withheld_columns
 from sfumato.methods.registry import load_front
 from sfumato.methods.run import Run
 from sfumato.papers.groups import make_census

@@ -13,13 +13,12 @@ from sfumato.base.text import number, percent
 from sfumato.decide.pick import Choice
 from sfumato.front import Front
 from sfumato.measures.registry import K
-from sfumato.methods.apply import Applying
 from sfumato.methods.cells.matching import counted_by_matching
 from sfumato.methods.cells.patterns import Blanks
 from sfumato.methods.cells.search import AGREEING, ON_BLANK, ON_COLUMNS, ON_SUPPRESSED, search_cells
 from sfumato.methods.run import Run
 from sfumato.methods.shared import BoxSystem, ratio, salt_of, times_bound, with_acceptances, without_left_out
-from sfumato.methods.system import Publishing
+from sfumato.methods.system import Applying, Publishing
 from sfumato.release.classes import BoxDraft, box_verifier
 from sfumato.release.classes_rows import Assigned
 from sfumato.release.draft import Draft, Verifier

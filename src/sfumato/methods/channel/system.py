@@ -14,14 +14,13 @@ from sfumato.base.text import number, number_or_infinity, percent
 from sfumato.decide.pick import Choice
 from sfumato.errors import InputError
 from sfumato.front import Front, Point
-from sfumato.methods.apply import Applying
 from sfumato.methods.channel.given import headline_rows, others_words
 from sfumato.methods.channel.matrices import CLOSE
 from sfumato.methods.channel.prior import prior_of
 from sfumato.methods.channel.release import DISGUISES, disguise_draft
 from sfumato.methods.channel.search import over_epsilon, point_of, search_channel
 from sfumato.methods.run import Run
-from sfumato.methods.system import Abilities, Publishing, Verdict
+from sfumato.methods.system import Abilities, Applying, Publishing, Verdict
 from sfumato.plans.channel import Channel
 from sfumato.release.draft import Draft, Verifier
 from sfumato.release.manifest import Manifest

@@ -12,14 +12,13 @@ from sfumato.base.text import number
 from sfumato.decide.pick import Choice
 from sfumato.errors import shortened
 from sfumato.front import Front
-from sfumato.methods.apply import Applying
 from sfumato.methods.groups.attack.attackers import ALL
 from sfumato.methods.groups.front import Report, front_of, report_of, swaps_of
 from sfumato.methods.groups.pages import protection_page
 from sfumato.methods.groups.release import SWAPS, protection_draft
 from sfumato.methods.groups.search import protect
 from sfumato.methods.run import Run
-from sfumato.methods.system import Abilities, Publishing, Verdict
+from sfumato.methods.system import Abilities, Applying, Publishing, Verdict
 from sfumato.plans.swaps import SwapPlan
 from sfumato.release.draft import Draft, Verifier
 from sfumato.release.manifest import Manifest

@@ -27,7 +27,6 @@ from sfumato.hierarchies.labels import number
 from sfumato.measures.registry import GENERAL_LOSS, K, measure
 from sfumato.measures.units import class_table
 from sfumato.methods.apply import (
-    Applying,
     UnknownValues,
     inherited_acceptances,
     limit_warnings,
@@ -38,6 +37,7 @@ from sfumato.methods.local.criteria import Limits, limits_of, violating
 from sfumato.methods.local.pages import VERIFIER
 from sfumato.methods.registry import load_front
 from sfumato.methods.shared import K_AND_LOSS, persons_in
+from sfumato.methods.system import Applying
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release.classes import BoxDraft
 from sfumato.release.classes_labels import BoxColumn, Run

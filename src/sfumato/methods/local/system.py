@@ -25,7 +25,6 @@ from sfumato.decide.pick import Choice
 from sfumato.errors import SfumatoError, StudyError
 from sfumato.front import Front, Point
 from sfumato.measures.registry import GENERAL_LOSS, K
-from sfumato.methods.apply import Applying
 from sfumato.methods.local.apply import apply_boxes
 from sfumato.methods.local.criteria import merged_equal
 from sfumato.methods.local.model import Cells, Classes, Labels
@@ -33,7 +32,7 @@ from sfumato.methods.local.pages import VERIFIER
 from sfumato.methods.local.search import model_of, plan_of, search_local
 from sfumato.methods.run import Run
 from sfumato.methods.shared import BoxSystem, ratio, salt_of, with_acceptances
-from sfumato.methods.system import Abilities, Publishing
+from sfumato.methods.system import Abilities, Applying, Publishing
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release.classes import BoxDraft
 from sfumato.release.classes_rows import assigned

@@ -207,7 +207,19 @@ def attack(
 ) -> list[Attack]:
     """Attack a study's file from one auxiliary file, once for each of several seeds.
 
-    What is not stated is that of the run file. An attacker on everything released learns from the `columns`.
+    What is not stated is that of the run file.
+
+    Args:
+        study: the run file with a `[groups]` section.
+        attacker: the name of an attacker.
+        auxiliary: the name of the auxiliary file that it learns from.
+        group: the name of the group.
+        seeds: the number of seeds.
+        progress: a function that receives the progress.
+        columns: the columns from which an attacker on all released columns learns.
+
+    Returns:
+        An attack for each seed.
     """
     settings = settings_of(study).attack
     attacker = attacker or settings.attacker
