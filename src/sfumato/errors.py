@@ -42,7 +42,7 @@ class SfumatoError(Exception):
         return self.what + expected + remedy
 
     def as_dict(self) -> dict[str, Any]:
-        """The error as JSON knows it.
+        """Return the parts of the error for JSON.
 
         Returns:
             A dictionary with what, expected and try.

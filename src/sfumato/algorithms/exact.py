@@ -118,7 +118,7 @@ def front_of(evaluated: Evaluated) -> Counts64:
 
 
 def _learn(best: Floats, values: Floats, nodes: Counts64, shape: Sequence[int], rises: bool) -> None:
-    """Update the bounds of evaluated nodes, and of all nodes for which these are bounds too."""
+    """Set the bounds of evaluated nodes to their values, and improve the bounds of the nodes above or below them."""
     higher = values > best[nodes]
     best[nodes[higher]] = values[higher]
     if higher.any():  # else the other nodes have these bounds already

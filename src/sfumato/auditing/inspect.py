@@ -68,7 +68,7 @@ def sets_that_single_out(
 
 
 def _step(columns: int, rows: int) -> int:
-    """Return n such that every n-th row is few enough rows for all pairs of columns."""
+    """Return the sampling interval: with every n-th row, all pairs of columns can be counted in time."""
     pairs = max(columns * (columns - 1) // 2, 1)
     return -(-rows // min(max(WORK // pairs, LEAST_ROWS), MOST_ROWS))
 

@@ -84,7 +84,7 @@ class DuckEngine:
         self._frames: dict[str, pyarrow.Table] = {}
 
     def _bound(self) -> None:
-        """Keep to the limit of the process, unless the engine's own is lower."""
+        """Lower the memory limit of the engine to that of the process, if it is higher."""
         if _most is None:
             return
         result = self._connection.execute("SELECT value FROM duckdb_settings() WHERE name = 'memory_limit'").fetchone()

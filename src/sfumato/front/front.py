@@ -347,7 +347,7 @@ class Front:
         return point.suppressed if point.suppressed_units is None else point.suppressed_units
 
     def suppressed_share(self, point: Point) -> float:
-        """Return the same as a share of all."""
+        """Return the share of all units, or records, that a point suppresses."""
         return self.suppressed_count(point) / self.persons
 
     @property

@@ -117,9 +117,9 @@ class DateRecipe(Settings):
 
 
 class FrequencyRecipe(Settings):
-    """Rare values together first."""
+    """A hierarchy that groups rare values first."""
 
-    build: Literal["frequency"] = Field(description="Kind of the recipe: rare values together.")
+    build: Literal["frequency"] = Field(description="Kind of the recipe: rare values are grouped first.")
     shares: tuple[FiniteFloat, ...] = Field(
         default=(0.005, 0.02, 0.1),
         description="Shares of the records, smallest first. A level joins all values that are rarer than its share.",

@@ -102,7 +102,7 @@ class BoxSystem(ABC):
 
 
 def salt_of(seed: int | None) -> dict[str, str]:
-    """Return the salt that separates records of a tuple: nothing draws it at publication, and only a test sets it."""
+    """Return the salt of a test, by which equal records are divided among classes. Real releases draw theirs."""
     return {} if seed is None else {"salt": f"test {seed}"}
 
 

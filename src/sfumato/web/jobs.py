@@ -142,7 +142,7 @@ class Jobs:
         self.closing = False
 
     def recover(self) -> None:
-        """After a restart: what ran was interrupted, what was queued still is."""
+        """Restore the jobs after a restart. Those that ran are interrupted, those in the queue remain there."""
         for folder in sorted(self.places.studies.glob("*/jobs/*")):
             about = read_json(folder / "job.json")
             if about.get("status") == "running" and not (folder / "done.json").exists():

@@ -122,7 +122,7 @@ class Wide:
         return int(self.codes.shape[1])
 
     def part(self, chosen: Flags | Counts64) -> Wide:
-        """Return some of the records."""
+        """Return the chosen records as a smaller file."""
         return Wide(self.names, self.values, self.codes[:, chosen])
 
     def only(self, names: Collection[str]) -> Wide:
@@ -267,7 +267,7 @@ class Microfile:
         return replace(self, area_of=area_of)
 
     def part(self, chosen: Flags, name: str | None = None) -> Microfile:
-        """Return some of the records."""
+        """Return the chosen records as a smaller file."""
         return replace(
             self,
             name=name or self.name,

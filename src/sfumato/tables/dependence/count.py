@@ -92,7 +92,7 @@ def joined(first: Codes, second: Codes) -> Codes:
 
 
 def guess_by_value(given: Codes, target: Codes, label: Codes) -> Guess:
-    """Guess `target` from rows with the same `given` and the same `label`.
+    """Count how often the most frequent `target` among rows with equal `given` and `label` is right.
 
     >>> code, town = np.array([0, 0, 0, 1, 1, 1]), np.array([5, 5, 5, 7, 7, 7])
     >>> guess_by_value(code, town, np.zeros(6, dtype=np.int32))

@@ -337,7 +337,7 @@ def _lines(search: Search, protected: Protected, names: list[str], rng: np.rando
 
 
 def _fitted(search: Search, protected: Protected, names: tuple[str, ...], rng: np.random.Generator) -> Candidate | None:
-    """Return the line through most rows, if it is near enough, and nearer than either of two columns comes alone."""
+    """Return the linear function that fits most rows: of two columns only if it fits better than those of one."""
     sample = search.looks.sample
     columns = np.stack([sample.numbers[n][:ROWS] for n in (protected.name, *names)])
     present = np.isfinite(columns).all(axis=0)

@@ -129,7 +129,7 @@ class Cells:
 
 
 def look_at(engine: Engine, cells: Cells) -> Looks:
-    """Look at some rows of a table; `searched` becomes all of them."""
+    """Make the view `searched` of all rows to search, and return a sample with its numbers and dates."""
     cells.view(engine)
     names, drawn = cells.names, engine.hashed(["r"])
     total = int(engine.rows("SELECT count(*) FROM searched")[0][0])
