@@ -85,7 +85,7 @@ def test_a_floor_is_stated_in_the_report_and_not_called_checked(saved: Path, tmp
     release = published(front, tmp_path)
     text = (release.folder / "private" / "internal.html").read_text("utf-8")
     assert "According to the search, no recoding" in text
-    assert "is checked by the command sfumato floor" in text
+    assert "sfumato floor checks that no box costs less than its prices" in text
     assert sf.verify(release.folder, front.study.data.path)
 
 
