@@ -89,9 +89,9 @@ class Offers:
     def at(self, position: int, privacy: Objective) -> Offer:
         """Return the candidate at a position, with its value of an objective."""
         own = {f.name: getattr(self, f.name)[position].item() for f in fields(Offer) if f.name != "value"}
-        own["l"] = own["l"] if own["l"] > 0 else None
-        own["weighted_k"] = own["weighted_k"] if np.isfinite(own["weighted_k"]) else None
-        return Offer(**own, value=float(self.values(privacy)[position]))
+        offer = Offer(**own, value=float(self.values(privacy)[position]))
+        l, mean = int(self.l[position]), float(self.weighted_k[position])
+        return replace(offer, l=l if l > 0 else None, weighted_k=mean if np.isfinite(mean) else None)
 
 
 def privacy_objective(front: Front, zero: bool, both: bool) -> Objective:

@@ -120,7 +120,7 @@ def test_the_true_counts_are_in_no_public_file(study: sf.Study, tmp_path: Path, 
     for path in public(out):
         assert "designed_for" not in path.read_text("utf-8")
     warnings = json.loads((out / "private" / "manifest.json").read_text("utf-8"))["warnings"]
-    tells = "tells them " + ("exactly" if engine == "exact" else "roughly")
+    tells = "reveals them " + ("exactly" if engine == "exact" else "roughly")
     assert any(tells in warning for warning in warnings) == (design == "exact")
     kept = json.loads((out / "private" / "channel.json").read_text("utf-8"))
     assert dict(zip(JOBS, kept["counts"][0], strict=True)) == COUNTS
@@ -467,7 +467,7 @@ def test_a_channel_designed_elsewhere(study: sf.Study, tmp_path: Path) -> None:
     coin = Channel(("job",), jobs, jobs, warner(5, 0.6), notes=notes)
     release = sf.disguise(study, [coin], tmp_path / "out")
     assert any("designed for posteriors of at most 0.5" in text for text in release.warnings)
-    assert not any("tells them" in text for text in release.warnings)
+    assert not any("reveals them" in text for text in release.warnings)
     assert sf.verify(tmp_path / "out", tmp_path / "canary-people.csv")
     assert "does not disclose them" in (tmp_path / "out" / "private" / "internal.html").read_text("utf-8")
 
