@@ -503,6 +503,19 @@ def test_lines_that_cannot_be_read_are_said(tmp_path: Path, state: Path) -> None
     assert "1 line of the ledger cannot be read" in warning
 
 
+@pytest.mark.parametrize("part", ["size", "listed", "channels", "swaps", "columns", "ordered"])
+def test_an_entry_that_lacks_a_part_is_said_to_be_unreadable(tmp_path: Path, state: Path, part: str) -> None:
+    """A default in its place could hide what was released."""
+    path = people_file(tmp_path)
+    released(path, tmp_path / "a", PEOPLE)
+    (entry,) = [file for file in state.rglob("*.json") if "description" in file.read_text("utf-8")]
+    content = json.loads(entry.read_text("utf-8"))
+    del content["description"][part]
+    entry.write_text(json.dumps(content), "utf-8")
+    (warning,) = released(path, tmp_path / "b", PEOPLE).warnings
+    assert "cannot be read" in warning
+
+
 @pytest.mark.parametrize(("torn", "unreadable"), [(1, 0), (30, 1)])
 def test_a_release_after_a_torn_line_is_known(tmp_path: Path, state: Path, torn: int, unreadable: int) -> None:
     """The end of the last line is lost: what follows begins a line of its own, and is compared later."""

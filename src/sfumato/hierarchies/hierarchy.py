@@ -363,7 +363,7 @@ def _parse(text: str, separator: str) -> list[list[str]]:
         raise HierarchyError(
             f"line {reader.line_num} is not valid CSV: {error}",
             expected="short cells in closed quotes",
-            remedy="mend that line",
+            remedy="correct that line",
         ) from error
     for row in lines:
         cells = [cell.strip() for cell in row]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -113,9 +113,7 @@ class Description:
     ordered: bool = False
     division: SavedDivision | None = None
     boxes: tuple[tuple[int, ...], ...] = ()
-    pairs: Annotated[tuple[Counts64, Counts64] | None, PlainValidator(lambda pairs: pairs)] = field(
-        default=None, compare=False
-    )
+    pairs: Pairs | None = field(default=None, compare=False)
 
     @property
     def recoded(self) -> list[str]:
@@ -162,10 +160,13 @@ class Description:
     @classmethod
     def from_dict(cls, given: object) -> Description:
         """Return the description in a ledger. Invalid entries raise KeyError, ValueError or TypeError."""
+        if not isinstance(given, Mapping) or not set(given) >= WRITTEN:  # a default could hide what was released
+            raise ValueError("no description of a release")
         return SAVED.validate_python(given)
 
 
 SAVED = TypeAdapter(Description)
+WRITTEN = {each.name for each in fields(Description)} - {"division", "boxes", "pairs"}  # the two only of classes
 
 
 def person_columns(study: Study, source: Source) -> tuple[str, ...]:
