@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+import scipy  # its parts are loaded at their first use: most commands compare no releases
 
 from sfumato.base.arrays import Counts64
 from sfumato.data.engine import Engine
@@ -70,8 +69,9 @@ def overlap(first: Counts64, second: Counts64) -> Overlap:
     exact[known] = alone[pair_of.reshape(-1)]
     # The parts are the connected components of the labels. The last node is for values without a label in either.
     shift, nodes = len(sizes[0]), len(sizes[0]) + len(sizes[1])
-    fitting = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1] + shift)), shape=(nodes + 1, nodes + 1))
-    component = connected_components(fitting, directed=False)[1].astype(np.int64)
+    ends = (pairs[:, 0], pairs[:, 1] + shift)
+    fitting = scipy.sparse.coo_array((np.ones(len(pairs)), ends), shape=(nodes + 1, nodes + 1))
+    component = scipy.sparse.csgraph.connected_components(fitting, directed=False)[1].astype(np.int64)
     other = np.where(second != NO_GROUP, second + shift, nodes)
     # Within a part all labels fit, unless it has fewer pairs than combinations.
     part = component[pairs[:, 0]]
